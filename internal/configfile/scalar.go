@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,15 +63,24 @@ func parseScalar(text, format string, target reflect.Value) error {
 
 // parseBool accepts the booleans of YAML 1.1 in any case, quoted or not.
 func parseBool(text string, target reflect.Value) error {
-	switch strings.ToLower(text) {
-	case "true", "yes", "on", "y", "t", "1":
+	switch {
+	case IsTrue(text):
 		target.SetBool(true)
-	case "false", "no", "off", "n", "f", "0":
+	case isFalse(text):
 		target.SetBool(false)
 	default:
 		return expectedError(expectedKind(target))
 	}
 	return nil
+}
+
+// IsTrue reports whether a text is true as a boolean.
+func IsTrue(text string) bool {
+	return slices.Contains([]string{"true", "yes", "on", "y", "t", "1"}, strings.ToLower(text))
+}
+
+func isFalse(text string) bool {
+	return slices.Contains([]string{"false", "no", "off", "n", "f", "0"}, strings.ToLower(text))
 }
 
 // parseNumber parses a number, a duration or a size into a whole number.

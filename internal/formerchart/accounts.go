@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vedette-io/vedette/internal/configfile"
 )
 
 // kubeconfigs remembers accounts with kubeconfigs; finish converts them with their other settings.
@@ -17,14 +19,14 @@ func (c *converter) kubeconfigs(e entry) { c.clusters = c.entries(e) }
 func (c *converter) accounts(config *yaml.Node) {
 	list := get(config, "kubernetes.accounts")
 	var others []*yaml.Node
-	settingsOf := map[string]*yaml.Node{}
+	settingsOf, names := map[string]*yaml.Node{}, map[string]bool{}
 	if list != nil {
 		for i, account := range list.Content {
 			name := ""
 			if n := find(account, "name"); n != nil {
 				name = n.Value
 			}
-			isOwn := find(account, "serviceAccount") != nil && find(account, "serviceAccount").Value == "true"
+			isOwn := isTrue(find(account, "serviceAccount"))
 			contents := find(account, "kubeconfigContents")
 			if contents != nil && !isReference(contents.Value) {
 				remove(account, "kubeconfigContents")
@@ -32,6 +34,8 @@ func (c *converter) accounts(config *yaml.Node) {
 			switch {
 			case name == "":
 				c.problem(account, "config.kubernetes.accounts[%d] has no name", i)
+			case names[name]:
+				c.problem(account, "config.kubernetes.accounts[%d] has the name of another account", i)
 			case isOwn && find(c.agent, "account") == nil: // a kubeconfig beside it has no effect
 				c.ownAccount(account, name)
 			case slices.ContainsFunc(c.clusters, func(e entry) bool { return e.key.Value == name }):
@@ -47,6 +51,7 @@ func (c *converter) accounts(config *yaml.Node) {
 				}
 				others = append(others, account)
 			}
+			names[name] = true
 		}
 		if list.Content = others; len(others) == 0 {
 			remove(config, "kubernetes.accounts")
@@ -57,13 +62,15 @@ func (c *converter) accounts(config *yaml.Node) {
 	}
 }
 
+func isTrue(n *yaml.Node) bool { return n != nil && configfile.IsTrue(n.Value) }
+
 // ownAccount converts the account of the agent's own cluster.
 func (c *converter) ownAccount(account *yaml.Node, name string) {
 	remove(account, "name")
 	remove(account, "serviceAccount")
 	set(c.agent, "account.name", text(name))
 	only, namespaces := find(account, "onlyNamespacedResources"), find(account, "namespaces")
-	if only != nil && only.Value == "true" && namespaces != nil && namespaces.Kind == yaml.SequenceNode {
+	if isTrue(only) && namespaces != nil && namespaces.Kind == yaml.SequenceNode {
 		remove(account, "onlyNamespacedResources")
 		remove(account, "namespaces")
 		set(c.agent, "rbac.namespaces", namespaces)

@@ -177,6 +177,7 @@ func (c *converter) finish() {
 		}
 	}
 	c.checkTypes(config)
+	c.noSecretsInLists(config, settings(), "config", false)
 	c.accounts(config)
 	c.connection(config)
 	hidden := c.hide(config, settings(), "")
@@ -265,6 +266,25 @@ func (c *converter) hide(m *yaml.Node, s *setting, path string) *yaml.Node {
 	return hidden
 }
 
+// noSecretsInLists reports what is secret in lists, such as accounts: a Secret can replace a list, but not complete it. Kubeconfigs get Secrets of their
+// own.
+func (c *converter) noSecretsInLists(n *yaml.Node, s *setting, path string, inList bool) {
+	switch {
+	case n.Kind == yaml.SequenceNode && s.isList:
+		for i, item := range n.Content {
+			c.noSecretsInLists(item, &setting{below: s.below}, fmt.Sprintf("%s[%d]", path, i), true)
+		}
+	case n.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if child := s.find(n.Content[i].Value); child != nil {
+				c.noSecretsInLists(n.Content[i+1], child, path+"."+child.name, inList)
+			}
+		}
+	case inList && strings.Contains(s.kind, "secret") && s.name != "kubeconfigContents" && !isEmpty(n) && !isReference(n.Value):
+		c.problem(n, "%s is secret, and the values would keep it: set it to a reference to a secret, or to a variable, ${NAME}", path)
+	}
+}
+
 // connection converts how the agent finds its server.
 func (c *converter) connection(config *yaml.Node) {
 	address := remove(config, "clouddriver.grpc")
@@ -274,9 +294,9 @@ func (c *converter) connection(config *yaml.Node) {
 	} else {
 		set(c.agent, "server.address", address)
 	}
-	if insecure := get(config, "clouddriver.insecure"); insecure != nil && insecure.Value == "true" {
+	if insecure := get(config, "clouddriver.insecure"); isTrue(insecure) {
 		remove(config, "clouddriver.insecure")
-		set(c.agent, "server.insecure", insecure)
+		set(c.agent, "server.insecure", scalar("!!bool", "true"))
 	} else if get(config, "clouddriver.tls") != nil {
 		c.note(c.lines["clouddriver.tls"], "config.clouddriver.tls", "names files: mount them with agent.extraVolumes and agent.extraVolumeMounts, or "+
 			"put them into a Secret as tls.crt, tls.key and ca.crt, and set agent.server.tlsSecret instead")

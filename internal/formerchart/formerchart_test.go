@@ -89,6 +89,12 @@ func TestBadFilesAreRejected(t *testing.T) {
 		{"resources", "podResources: {limit: {cpu: 1}, requests: {cpu: [1]}}\n", []string{"podResources.limit is unknown", "podResources.requests.cpu is a list"}},
 		{"pull policy", "image: {imagePullPolicy: Sometimes}\n", []string{"must be Always, IfNotPresent or Never"}},
 		{"account without a name", "config: {kubernetes: {accounts: [{serviceAccount: true}]}}\n", []string{"config.kubernetes.accounts[0] has no name"}},
+		{"an account that is there twice", "config: {kubernetes: {accounts: [{name: a, kubeconfigFile: /a}, {name: a, kubeconfigFile: /b}]}}\n",
+			[]string{"config.kubernetes.accounts[1] has the name of another account"}},
+		{"a secret in a list", "config:\n  kubernetes:\n    accounts:\n    - name: a\n      cloud: {provider: aks, server: \"https://a\", aks: {clientSecret: HIDDEN}}\n",
+			[]string{"line 5: config.kubernetes.accounts[0].cloud.aks.clientSecret is secret"}},
+		{"a variable with two values", "env:\n- {name: A, value: HIDDEN, valueFrom: {secretKeyRef: {name: a, key: b}}}\n", []string{"line 2: a variable of env has value and valueFrom"}},
+		{"a number that is not whole", "replicas: 1e3\n", []string{"replicas is a number, want a whole number"}},
 		{"keys that are not names", "? [a]\n: b\n", []string{"line 1: a key of the file is a list"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ func (c *converter) hub(e entry) {
 
 func (c *converter) replicas(e entry) {
 	if e.node.Kind != yaml.ScalarNode || e.node.ShortTag() != "!!int" || strings.HasPrefix(e.node.Value, "-") {
-		c.problem(e.key, "%s is %s, want a number", e.path, describe(e.node))
+		c.problem(e.key, "%s is %s, want a whole number", e.path, describe(e.node))
 		return
 	}
 	set(c.agent, "replicas", e.node)
@@ -27,12 +27,20 @@ func (c *converter) replicas(e entry) {
 func (c *converter) texts(e entry, name string) {
 	converted := newMap()
 	for _, below := range c.entries(e) {
+		if name == "podLabels" && slices.Contains(chartLabels, below.key.Value) {
+			c.note(below.key.Line, below.path, "is left out: the chart sets this label itself")
+			continue
+		}
 		if c.is(below, yaml.ScalarNode, "a text") {
 			setKey(converted, below.key.Value, text(below.node.Value))
 		}
 	}
 	set(c.agent, name, converted)
 }
+
+// chartLabels are those that the chart refuses in podLabels (templates/checks.yaml).
+var chartLabels = []string{"helm.sh/chart", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version",
+	"app.kubernetes.io/managed-by", "app.kubernetes.io/component", "vedette.io/clouddriver"}
 
 // setKey adds a key that may contain dots.
 func setKey(m *yaml.Node, key string, value *yaml.Node) {
@@ -98,8 +106,15 @@ func (c *converter) repository(e entry) {
 		return
 	}
 	set(c.image, "registry", text(registry))
-	c.note(e.key.Line, e.path, "became image.registry %s. Send Vedette's images there: make push REPOSITORY=%[1]s", quote(registry))
+	shown := quote(registry)
+	if registryName.MatchString(registry) {
+		shown = registry
+	}
+	c.note(e.key.Line, e.path, "became image.registry %s. Send Vedette's images there: make push REPOSITORY=%[1]s", shown)
 }
+
+// registryName matches a host, perhaps with a port, and the path below it.
+var registryName = regexp.MustCompile(`^[A-Za-z0-9.-]{1,100}(:[0-9]{1,5})?(/[A-Za-z0-9_.-]{1,100}){0,5}$`)
 
 func cutLast(text, separator string) (before, after string, found bool) {
 	i := strings.LastIndex(text, separator)
@@ -142,6 +157,8 @@ func (c *converter) environment(e entry) {
 			name = n.Value
 		}
 		switch value := find(converted, "value"); {
+		case value != nil && find(converted, "valueFrom") != nil:
+			c.problem(item, "a variable of %s has value and valueFrom, of which Kubernetes accepts one", e.path)
 		case name == "":
 			c.problem(item, "a variable of %s has no name", e.path)
 		case !variableName.MatchString(name):

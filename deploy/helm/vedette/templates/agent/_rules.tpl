@@ -71,7 +71,7 @@ kinds that are in namespaces or not: (dict "root" $ "account" … "part" "all").
 {{- if ne $part "cluster" -}}
 {{- $_ := set $verbs "/events" (concat (dig "/events" list $verbs) (list "list")) -}}
 {{- end -}}
-{{- if and (hasKey $verbs "/pods/log") (ne (dig "metrics" true $account | toString | lower) "false") -}}
+{{- if and (hasKey $verbs "/pods/log") (not (regexMatch "^(?i:false|no|off|n|f|0)$" (dig "metrics" true $account | toString))) -}}
   {{- $_ := set $verbs "metrics.k8s.io/pods" (list "get" "list") -}}
 {{- end -}}
 {{- if $kubeSystem }}
