@@ -130,7 +130,7 @@ func (b *build) check(ctx context.Context) error {
 	if b.out, err = filepath.Abs(b.out); err != nil {
 		return err
 	}
-	if err := b.checkCheckout(ctx); err != nil {
+	if err := errors.Join(b.checkGo(ctx), b.checkCheckout(ctx)); err != nil {
 		return err
 	}
 	commit, err := b.output(ctx, "git", "log", "-1", "--format=%ct %H")
@@ -146,17 +146,47 @@ func (b *build) check(ctx context.Context) error {
 	return nil
 }
 
-// checkCheckout refuses a checkout with changes, because the release would not be what its commit says.
+// checkCheckout refuses a checkout with changes, because the release would not be what its commit says. Settings of this machine or of the
+// clone hide some: files that only they ignore, and such of which git was told to assume that they are unchanged.
 func (b *build) checkCheckout(ctx context.Context) error {
 	if b.anyState {
 		return nil
 	}
-	changes, err := b.output(ctx, "git", "status", "--porcelain")
-	if err != nil || changes == "" {
+	for _, args := range [][]string{{"status", "--porcelain", "--untracked-files=no"}, {"ls-files", "--others", "--exclude-per-directory=.gitignore"}} {
+		changes, err := b.output(ctx, "git", args...)
+		if err != nil {
+			return err
+		}
+		if changes != "" {
+			first, _, _ := strings.Cut(changes, "\n")
+			return fmt.Errorf("the checkout has changes that no commit has, such as %q: commit or remove them", first)
+		}
+	}
+	listed, err := b.output(ctx, "git", "ls-files", "-v")
+	if err != nil {
 		return err
 	}
-	first, _, _ := strings.Cut(changes, "\n")
-	return fmt.Errorf("the checkout has changes that no commit has, such as %q: commit or remove them", first)
+	for line := range strings.Lines(listed) {
+		if tag, path, _ := strings.Cut(strings.TrimSpace(line), " "); tag != "H" {
+			return fmt.Errorf("git is told not to look for changes of %q: see git update-index --no-assume-unchanged and --no-skip-worktree", path)
+		}
+	}
+	return nil
+}
+
+// checkGo refuses what would change programs and cannot be overridden.
+func (b *build) checkGo(ctx context.Context) error {
+	experiment, err := b.output(ctx, "go", "env", "GOEXPERIMENT")
+	if err != nil || strings.TrimSpace(experiment) == "" {
+		return err
+	}
+	return fmt.Errorf("GOEXPERIMENT is %s, which changes programs: unset it (go env -u GOEXPERIMENT)", strings.TrimSpace(experiment))
+}
+
+// environment returns that of git and go. An empty variable of go would mean what "go env -w" has written, so each has a value.
+func environment(more ...string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
+	return append(append(env, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0"), more...)
 }
 
 // number is the version without the v before it, as packages and charts have it.
@@ -165,7 +195,7 @@ func (b *build) number() string { return strings.TrimPrefix(b.version, "v") }
 // output runs a program in the repository, and returns what it printed.
 func (b *build) output(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = b.root
+	cmd.Dir, cmd.Env = b.root, environment()
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	out, err := cmd.Output()
@@ -193,7 +223,7 @@ func (b *build) buildPrograms(ctx context.Context) error {
 				"-ldflags", "-s -w -buildid= -X github.com/vedette-io/vedette/internal/version.version="+b.version,
 				"-o", path, "./cmd/"+p.name)
 			cmd.Dir, cmd.Stderr = b.root, os.Stderr
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=")
+			cmd.Env = environment("GOOS="+goos, "GOARCH="+arch)
 			if err := cmd.Run(); err != nil {
 				return fmt.Errorf("%s for %s: %w", p.name, platform, err)
 			}

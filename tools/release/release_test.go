@@ -149,26 +149,57 @@ func TestVerifyNamesEveryChange(t *testing.T) {
 	}
 }
 
-// TestOpenSSLVerifiesChecksums checks the signature as users do who have none of our programs.
+// TestOpenSSLVerifiesChecksums runs the commands of the page, as users do who have none of our programs: on a release, and on what an attacker
+// makes of it. Then no file may be called OK but those that are.
 func TestOpenSSLVerifiesChecksums(t *testing.T) {
 	r := built(t)
-	encoded, err := os.ReadFile(filepath.Join(r.dir, signatureFile))
+	page, err := os.ReadFile("../../docs/releases.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(encoded)))
-	if err != nil {
-		t.Fatal(err)
+	block := regexp.MustCompile("(?s)```sh\n(base64 -d .*?)```").FindStringSubmatch(string(page))
+	if block == nil {
+		t.Fatal("the page has no such commands")
 	}
-	path := filepath.Join(t.TempDir(), "signature")
-	if err := os.WriteFile(path, signature, 0o600); err != nil {
-		t.Fatal(err)
+	const changed = "krew_vedette.yaml"
+	write := func(dir, name string, content []byte) error {
+		return os.WriteFile(filepath.Join(dir, name), content, 0o600)
 	}
-	command(t, "openssl", "dgst", "-sha256", "-verify", r.publicKey, "-signature", path, filepath.Join(r.dir, checksumFile))
-	cmd := exec.Command("sha256sum", "--check", "--strict", checksumFile)
-	cmd.Dir = r.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("sha256sum: %v: %s", err, out)
+	for name, test := range map[string]struct {
+		change func(dir string) error
+		ok     bool
+	}{
+		"a release":      {func(string) error { return nil }, true},
+		"a changed file": {func(dir string) error { return write(dir, changed, []byte("x")) }, false},
+		"a changed file with its sum": {func(dir string) error {
+			sum := sha256.Sum256([]byte("x"))
+			return errors.Join(write(dir, changed, []byte("x")), write(dir, checksumFile, fmt.Appendf(nil, "%x  %s\n", sum, changed)))
+		}, false},
+		"no signature":         {func(dir string) error { return os.Remove(filepath.Join(dir, signatureFile)) }, false},
+		"an empty signature":   {func(dir string) error { return write(dir, signatureFile, nil) }, false},
+		"half a list of files": {func(dir string) error { return os.Truncate(filepath.Join(dir, checksumFile), 100) }, false},
+		"another key": {func(dir string) error {
+			key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+			if err != nil {
+				return err
+			}
+			public, err := x509.MarshalPKIXPublicKey(key.Public())
+			return errors.Join(err, write(dir, "public.pem", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			public, err := os.ReadFile(r.publicKey)
+			if err := errors.Join(err, os.CopyFS(dir, os.DirFS(r.dir)), write(dir, "public.pem", public), test.change(dir)); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", block[1])
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != test.ok || strings.Contains(string(out), changed+": OK") != test.ok {
+				t.Errorf("got %v, want success: %t\n%s", err, test.ok, out)
+			}
+		})
 	}
 }
 
@@ -470,11 +501,70 @@ func TestChangedCheckoutIsRefused(t *testing.T) {
 	if err := b.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	tracked, ignored := filepath.Join(root, "old.go"), filepath.Join(root, ".gitignore")
+	for path, content := range map[string]string{tracked: "package a", ignored: "/dist/\n"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git := func(args ...string) {
+		command(t, "git", append([]string{"-C", root, "-c", "user.name=a", "-c", "user.email=a"}, args...)...)
+	}
+	git("add", ".")
+	git("commit", "--quiet", "-m", "b")
+	if err := os.MkdirAll(filepath.Join(root, "dist", "old"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.check(t.Context()); err != nil {
+		t.Errorf("with what the repository ignores: %v", err)
+	}
+	refused := func(what, want string) {
+		t.Helper()
+		if err := b.check(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error that names %s", what, err, want)
+		}
+	}
+	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "elsewhere")) // as in hooks
 	if err := os.WriteFile(filepath.Join(root, "new.go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.check(t.Context()); err == nil || !strings.Contains(err.Error(), "new.go") {
-		t.Errorf("got %v, want an error that names the new file", err)
+	refused("a new file", "new.go")
+	os.Unsetenv("GIT_DIR")
+	git("config", "status.showUntrackedFiles", "no")
+	refused("a new file that git does not show", "new.go")
+	exclude := filepath.Join(root, ".git", "info", "exclude")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(exclude), 0o700), os.WriteFile(exclude, []byte("new.go\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	refused("a new file that this clone ignores", "new.go")
+	if err := errors.Join(os.Remove(filepath.Join(root, "new.go")), os.WriteFile(tracked, []byte("package b"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	refused("a changed file", "old.go")
+	git("update-index", "--assume-unchanged", "old.go")
+	refused("a changed file that git shall not look at", "old.go")
+}
+
+// TestSettingsOfGoDoNotCount checks that programs are the same whatever "go env -w" has written on a machine.
+func TestSettingsOfGoDoNotCount(t *testing.T) {
+	settings := filepath.Join(t.TempDir(), "env")
+	if err := os.WriteFile(settings, []byte("GOFLAGS=-gcflags=all=-N\nGOFIPS140=latest\nGOAMD64=v3\nGOWORK=/go.work\nCGO_ENABLED=1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"GOFLAGS", "GOFIPS140", "GOAMD64", "GOWORK", "CGO_ENABLED"} {
+		t.Setenv(name, "") // go takes an empty variable for one that is not set
+	}
+	t.Setenv("GOENV", settings)
+	cmd := exec.CommandContext(t.Context(), "go", "env", "GOFLAGS", "GOFIPS140", "GOAMD64", "GOWORK", "CGO_ENABLED")
+	cmd.Env = environment("GOOS=linux", "GOARCH=amd64")
+	out, err := cmd.CombinedOutput()
+	if want := "-mod=readonly\noff\nv1\noff\n0\n"; err != nil || string(out) != want {
+		t.Errorf("got %v, %s, want %s", err, out, want)
+	}
+	t.Setenv("GOEXPERIMENT", "rangefunc")
+	b := newBuild(filepath.Join(t.TempDir(), "dist"), "")
+	if err := b.check(t.Context()); err == nil || !strings.Contains(err.Error(), "GOEXPERIMENT") {
+		t.Errorf("got %v, want an error about GOEXPERIMENT", err)
 	}
 }
 
