@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -201,10 +202,37 @@ func (x *exchange) problemOf(resp *http.Response, body []byte) error {
 		}
 	case bytes.HasPrefix(trimmed, []byte("{")) && exactjson.Check(trimmed) != nil:
 		e.text = fmt.Sprintf("answered with %d bytes that are not valid JSON", len(body))
+	case bytes.HasPrefix(trimmed, []byte("<")) && !isWholeXML(trimmed):
+		e.text = fmt.Sprintf("answered with %d bytes that are not valid XML", len(body))
 	default:
 		return nil
 	}
 	return e
+}
+
+// isWholeXML reports whether a text is one element, to its end. The library of AWS takes what it needs from the beginning.
+func isWholeXML(text []byte) bool {
+	decoder := xml.NewDecoder(bytes.NewReader(text))
+	depth, elements := 0, 0
+	for {
+		token, err := decoder.Token() // fails if the text ends within an element
+		if err != nil {
+			return errors.Is(err, io.EOF) && elements == 1
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if depth == 0 {
+				elements++
+			}
+			depth++
+		case xml.EndElement:
+			depth--
+		case xml.CharData:
+			if depth == 0 && len(bytes.TrimSpace(token)) > 0 {
+				return false
+			}
+		}
+	}
 }
 
 func isHTML(body []byte) bool {

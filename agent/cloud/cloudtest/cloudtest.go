@@ -109,9 +109,16 @@ func (s *Services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked[r.Host]++
 	h := s.override[r.Host]
 	s.mu.Unlock()
-	switch {
-	case h != nil:
+	if h != nil {
 		h.ServeHTTP(w, r)
+		return
+	}
+	s.Usual(w, r)
+}
+
+// Usual answers as if nothing else had been set by Answer.
+func (s *Services) Usual(w http.ResponseWriter, r *http.Request) {
+	switch {
 	case r.Host == HostSTS:
 		s.AWS.serveSTS(w, r)
 	case r.Host == HostPodIdentity:
