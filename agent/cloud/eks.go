@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -46,6 +48,8 @@ const (
 	// presignedSeconds must be in the URL. EKS has a lifetime of its own.
 	presignedSeconds = "60"
 	eksPage          = "docs/cloud-eks.md"
+	// temporaryKey is at the beginning of the ids of keys that count only together with a session token.
+	temporaryKey = "ASIA"
 )
 
 func (e EKS) source() *Source {
@@ -76,6 +80,9 @@ func (e EKS) issue(ctx context.Context, client *http.Client) (Token, error) {
 	if err != nil {
 		return Token{}, err //nolint:wrapcheck // as above
 	}
+	if strings.HasPrefix(signer.AccessKeyID, temporaryKey) && strings.TrimSpace(signer.SessionToken) == "" {
+		return Token{}, errors.New("the credentials need a session token, and have none")
+	}
 	cfg.Credentials = credentials.StaticCredentialsProvider{Value: signer}
 	request, err := sts.NewPresignClient(sts.NewFromConfig(cfg)).PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{},
 		func(o *sts.PresignOptions) {
@@ -86,7 +93,7 @@ func (e EKS) issue(ctx context.Context, client *http.Client) (Token, error) {
 		return Token{}, err //nolint:wrapcheck // as above
 	}
 	token := Token{Value: eksTokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(request.URL)), Expires: began.Add(eksLifetime)}
-	if signer.CanExpire && signer.Expires.Before(token.Expires) {
+	if signer.CanExpire && !signer.Expires.IsZero() && signer.Expires.Before(token.Expires) {
 		token.Expires = signer.Expires // STS rejects what they have signed then
 	}
 	return token, nil

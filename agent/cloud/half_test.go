@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette/agent/cloud"
 	"github.com/vedette-io/vedette/agent/cloud/cloudtest"
@@ -71,5 +73,26 @@ func TestHalfAnswersAreNoTokens(t *testing.T) {
 			t.Errorf("%s: an answer with a line behind it: %v", host, err)
 		}
 		s.Answer(host, nil)
+	}
+}
+
+// TestPartsOfSTSAreNeeded leaves out each part of an answer of STS.
+func TestPartsOfSTSAreNeeded(t *testing.T) {
+	s := startServices(t)
+	source := eachCloud(t, s)[cloudtest.HostSTS]
+	whole, answer := recorded(t, s, cloudtest.HostSTS, source)
+	for _, part := range []string{"AccessKeyId", "SecretAccessKey", "SessionToken", "Credentials"} {
+		for _, instead := range []string{"", "<" + part + "></" + part + ">"} {
+			body := regexp.MustCompile("<"+part+">.*</"+part+">").ReplaceAllString(string(whole), instead)
+			s.Answer(cloudtest.HostSTS, answer([]byte(body)))
+			_, err := source.Token(t.Context())
+			expectError(t, "without "+part, err, "issued no token", "docs/cloud-eks.md")
+		}
+	}
+	body := regexp.MustCompile("<Expiration>.*</Expiration>").ReplaceAllString(string(whole), "")
+	s.Answer(cloudtest.HostSTS, answer([]byte(body)))
+	token, err := source.Token(t.Context())
+	if left := time.Until(token.Expires); err != nil || left > 15*time.Minute || left < time.Minute {
+		t.Errorf("without an end of the credentials: got a token for %v, %v, want one for as long as EKS accepts it", left, err)
 	}
 }
