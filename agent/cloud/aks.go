@@ -163,6 +163,8 @@ func (a AKS) authority() (*url.URL, error) {
 	if err != nil || authority.Scheme != "https" || authority.Host == "" || authority.User != nil {
 		return nil, setupErrorf("authorityHost (or AZURE_AUTHORITY_HOST) must be an https:// address of Entra ID, for example %s", publicEntra)
 	}
+	// Entra ID's answers name it as it is usually written, and hostTransport compares.
+	authority.Host = hostName(strings.TrimSuffix(authority.Host, ":443"))
 	return authority, nil
 }
 

@@ -56,8 +56,12 @@ var (
 	imdsIPv6        = netip.MustParseAddr("fd00:ec2::254")
 )
 
+// hostName returns a host as it is usually written: in lower case, and without the dot that ends a whole name.
+func hostName(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
+
 // isLocal reports whether a host is this machine, or a metadata service, which all have link-local addresses.
 func isLocal(host string) bool {
+	host = hostName(host)
 	if host == "localhost" || host == "metadata.google.internal" || host == "metadata" {
 		return true
 	}
@@ -67,7 +71,7 @@ func isLocal(host string) bool {
 
 // isMetadataService reports whether a host, perhaps with a port, is that of a metadata service of EC2, Google or Azure.
 func isMetadataService(host string) bool {
-	name := (&url.URL{Host: host}).Hostname()
+	name := hostName((&url.URL{Host: host}).Hostname())
 	return name == "169.254.169.254" || name == imdsIPv6.String() || name == "metadata.google.internal"
 }
 

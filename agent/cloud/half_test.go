@@ -96,3 +96,15 @@ func TestPartsOfSTSAreNeeded(t *testing.T) {
 		t.Errorf("without an end of the credentials: got a token for %v, %v, want one for as long as EKS accepts it", left, err)
 	}
 }
+
+// TestAuthoritiesMayBeWrittenOtherwise checks that Entra ID's answers are believed whose host differs only in how it is written.
+func TestAuthoritiesMayBeWrittenOtherwise(t *testing.T) {
+	s := startServices(t)
+	eachCloud(t, s)
+	for _, authority := range []string{"https://LOGIN.microsoftonline.com/", "https://login.microsoftonline.com:443/", "https://login.microsoftonline.com./"} {
+		source := newSource(t, cloud.Cluster{Provider: "aks", AKS: cloud.AKS{Login: "workloadidentity", AuthorityHost: authority}}, cloud.Google{})
+		if _, err := source.Token(t.Context()); err != nil {
+			t.Errorf("%s: %v", authority, err)
+		}
+	}
+}

@@ -22,7 +22,8 @@ func TestMetadataServicesAreAskedWithoutProxy(t *testing.T) {
 	for address, want := range map[string]bool{
 		"https://sts.eu-west-1.amazonaws.com": true, "https://login.microsoftonline.com": true, "https://10.0.0.1": true,
 		"http://169.254.169.254": false, "http://169.254.170.23": false, "http://[fd00:ec2::23]": false, "http://[fd00:ec2::254]": false,
-		"http://metadata.google.internal": false, "http://[fe80::1]": false,
+		"http://metadata.google.internal": false, "http://[fe80::1]": false, "http://Metadata.Google.Internal.": false, "http://LOCALHOST.": false,
+		"http://[::ffff:169.254.169.254]": false, "http://metadata.google.internal.example.com": true,
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 		if err != nil {
