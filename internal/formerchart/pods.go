@@ -38,7 +38,7 @@ func (c *converter) texts(e entry, name string) {
 	set(c.agent, name, converted)
 }
 
-// chartLabels are those that the chart refuses in podLabels (templates/checks.yaml).
+// chartLabels are those that have no effect in podLabels (vedette.otherLabels in templates/_helpers.tpl).
 var chartLabels = []string{"helm.sh/chart", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version",
 	"app.kubernetes.io/managed-by", "app.kubernetes.io/component", "vedette.io/clouddriver"}
 

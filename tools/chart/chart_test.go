@@ -240,7 +240,7 @@ func TestWrongConfigurationsAreNamed(t *testing.T) {
 		}
 	}
 	for path, right := range map[string]any{
-		"server.config.server.address": "${ADDRESS:*}", "server.config.agents.pulseSeconds": 5, "agent.config.kubernetes.accounts": []any{map[string]any{"name": "a"}},
+		"server.config.server.port": "${PORT:7002}", "server.config.agents.pulseSeconds": 5, "agent.config.kubernetes.accounts": []any{map[string]any{"name": "a"}},
 	} {
 		if _, err := render(c, "vedette", "spinnaker", set(path, right)); err != nil {
 			t.Errorf("with %s %v: got %v, want it to be right", path, right, err)

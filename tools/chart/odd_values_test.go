@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -75,7 +74,7 @@ func TestTextsStayTexts(t *testing.T) {
 		for _, odd := range texts {
 			rendered, err := render(c, "vedette", "spinnaker", values(odd))
 			if err != nil {
-				if !strings.Contains(err.Error(), "schema") {
+				if !strings.Contains(err.Error(), "schema") && path != "namePrefix" {
 					t.Errorf("%s: %q: got %v, want it to be refused by the schema", path, odd, err)
 				}
 				continue
@@ -216,18 +215,19 @@ func TestNullIsEmptyOrNamed(t *testing.T) {
 func TestLimitsOfValues(t *testing.T) {
 	c := load(t)
 	for path, wrong := range map[string][]any{
-		"namePrefix":              {"", "Spin", "1spin", "spin-", "spin.a", "spin_a", strings.Repeat("s", 33)},
+		"namePrefix":              {"", "Spin", "1spin", "-spin", "spin.a", "spin_a", strings.Repeat("s", 33)},
 		"server.service.port":     {0, 65536, -1},
 		"server.grpc.port":        {0, 65536},
 		"server.clouddriver.port": {0, 70000},
 		"server.tls.days":         {0, 200_000},
-		"agent.rbac.namespaces":   {[]any{"a", "a"}, []any{"A"}, []any{""}},
+		"agent.rbac.namespaces":   {[]any{"A"}, []any{""}},
 		"server.grpc.hosts":       {[]any{""}, []any{"a,b"}},
 		"agent.replicas":          {-1, "two"},
 	} {
+		name := path[strings.LastIndexByte(path, '.')+1:]
 		for _, v := range wrong {
-			if _, err := render(c, "vedette", "spinnaker", set(path, v)); err == nil || !strings.Contains(err.Error(), "schema") {
-				t.Errorf("%s = %v: got %v, want an error of the schema", path, v, err)
+			if _, err := render(c, "vedette", "spinnaker", merge(withoutKeys, set(path, v))); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s = %v: got %v, want an error that names it", path, v, err)
 			}
 		}
 	}
@@ -239,6 +239,10 @@ func TestLimitsOfValues(t *testing.T) {
 		if o.Kind == "Service" && len(o.Metadata.Name) > 63 {
 			t.Errorf("a Service cannot have the name %s", o.Metadata.Name)
 		}
+	}
+	long := map[string]any{"namePrefix": "team.a-" + strings.Repeat("s", 33), "server": map[string]any{"enabled": false}}
+	if _, err := render(c, "vedette", "spinnaker", long); err != nil {
+		t.Errorf("a prefix that is right for an agent: %v", err)
 	}
 }
 
@@ -253,28 +257,23 @@ func TestNumbersAreWhole(t *testing.T) {
 	}
 }
 
-// TestPortsFollowTheConfiguration checks that probes and Services lead to where the programs listen.
+// TestPortsFollowTheConfiguration checks that probes and Services lead to where the programs listen. What a variable says is not known, so the
+// default counts.
 func TestPortsFollowTheConfiguration(t *testing.T) {
 	c := load(t)
-	paths := []string{"server.config.server.port", "server.config.grpc.server.port", "server.config.management.server.port", "agent.config.server.port",
-		"agent.config.prometheus.port"}
-	values := map[string]any{}
-	for i, path := range paths {
-		values = merge(values, set(path, 7100+i))
-	}
-	got := text(t, objects(t, mustRender(t, c, values)))
-	for i := range paths {
-		if want := `"containerPort":` + strconv.Itoa(7100+i); !strings.Contains(got, want) {
-			t.Errorf("with %s, no container has %s", paths[i], want)
-		}
-		if _, err := render(c, "vedette", "spinnaker", set(paths[i], "${PORT:7002}")); err == nil || !strings.Contains(err.Error(), paths[i]+" must be a number") {
-			t.Errorf("with a variable in %s: got %v, want an error that names it", paths[i], err)
+	ports := map[string]int{"server.config.server.port": 7002, "server.config.grpc.server.port": 9091, "server.config.management.server.port": 7003,
+		"agent.config.server.port": 8082, "agent.config.prometheus.port": 8008}
+	for path, usual := range ports {
+		for v, want := range map[any]int{7100: 7100, "7100": 7100, "${PORT}": usual} {
+			got := text(t, objects(t, mustRender(t, c, merge(withoutKeys, set(path, v)))))
+			if port := fmt.Sprintf(`"containerPort":%d,`, want); !strings.Contains(got, port) {
+				t.Errorf("with %s %v, no container has %s", path, v, port)
+			}
 		}
 	}
 }
 
-// TestSecretsAreNotInConfigMaps checks that nothing secret is accepted where everyone who may read ConfigMaps reads it, and that errors do not
-// show it either.
+// TestSecretsAreNotInConfigMaps checks that nothing secret is where everyone who may read ConfigMaps reads it, and that the notes name it.
 func TestSecretsAreNotInConfigMaps(t *testing.T) {
 	c := load(t)
 	list := func(key string, v any) any {
@@ -285,7 +284,7 @@ func TestSecretsAreNotInConfigMaps(t *testing.T) {
 		"server.database.url":                       func(text string) any { return "postgres://vedette:" + text + "@db:5432/vedette" },
 		"server.config.sql.url":                     func(text string) any { return "mysql://vedette:" + text + "@db/vedette" },
 		"server.config.sql.password":                func(text string) any { return text },
-		"server.config.upstream.headers.X-Token":    func(text string) any { return text },
+		"server.config.upstream.headers":            func(text string) any { return map[string]any{"X-Token": text} },
 		"server.config.artifacts.github.accounts":   func(text string) any { return list("token", text) },
 		"agent.config.server.adminToken":            func(text string) any { return text },
 		"agent.config.kubernetes.accounts":          func(text string) any { return list("kubeconfigContents", text) },
@@ -296,38 +295,74 @@ func TestSecretsAreNotInConfigMaps(t *testing.T) {
 		"agent.config.secrets.vault.token":               func(text string) any { return text },
 		"agent.config.clouddriver.tls.clientKeyPassword": func(text string) any { return text }, // an alias
 	} {
-		_, err := render(c, "vedette", "spinnaker", merge(withoutKeys, set(path, of(hidden))))
-		last := path[strings.LastIndexByte(path, '.')+1:]
-		if err == nil || !strings.Contains(err.Error(), "would be in a ConfigMap") || !strings.Contains(err.Error(), last) || strings.Contains(err.Error(), hidden) {
-			t.Errorf("%s: got %v, want an error that names it without its content", path, err)
+		component, _, _ := strings.Cut(path, ".")
+		base := merge(withoutKeys, set("agent.account.name", "prod"))
+		rendered := mustRender(t, c, merge(base, set(path, of(hidden))))
+		kinds := map[string]string{} // of the objects with configurations
+		for _, o := range objects(t, rendered) {
+			content, err := json.Marshal(o.content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(content), hidden) != (o.Kind == "Secret") {
+				t.Errorf("%s: %s %s: %s", path, o.Kind, o.Metadata.Name, content)
+			}
+			if o.Kind == "Secret" || o.Kind == "ConfigMap" {
+				kinds[o.Metadata.Labels["app.kubernetes.io/component"]] = o.Kind
+			}
+		}
+		if other := map[string]string{"server": "agent", "agent": "server"}[component]; kinds[component] != "Secret" || kinds[other] != "ConfigMap" {
+			t.Errorf("%s: got configurations in %v", path, kinds)
+		}
+		workload := rendered["vedette/templates/agent/deployment.yaml"]
+		if component == "server" {
+			workload = rendered["vedette/templates/server/statefulset.yaml"]
+		}
+		if !strings.Contains(workload, "- secret:\n              name: \"spin-") {
+			t.Errorf("%s: the pod does not mount the Secret:\n%s", path, workload)
+		}
+		notes := rendered["vedette/templates/NOTES.txt"]
+		if !strings.Contains(notes, "\n  "+path) || strings.Contains(notes, hidden) {
+			t.Errorf("%s: got the notes %s", path, notes)
 		}
 		if strings.HasSuffix(path, ".url") {
 			continue
 		}
 		for _, reference := range []string{"${PASSWORD}", "encrypted:k8s!n:a!k:b", "encryptedFile:k8s!n:a!k:b"} {
-			if _, err := render(c, "vedette", "spinnaker", merge(withoutKeys, set(path, of(reference)))); err != nil {
-				t.Errorf("%s: %s: %v", path, reference, err)
+			if got := text(t, objects(t, mustRender(t, c, merge(base, set(path, of(reference)))))); strings.Contains(got, `"kind":"Secret"`) {
+				t.Errorf("%s: %s counts as a secret", path, reference)
 			}
 		}
 	}
 	for _, url := range []string{"postgres://vedette@db.example.com:5432/vedette", "mysql://u@[2001:db8::1]:3306/v?a=b:c", "sqlite:/var/lib/vedette/v.db"} {
-		if _, err := render(c, "vedette", "spinnaker", merge(withoutKeys, set("server.database.url", url))); err != nil {
-			t.Errorf("%s: %v", url, err)
+		if got := text(t, objects(t, mustRender(t, c, merge(withoutKeys, set("server.database.url", url))))); strings.Contains(got, `"kind":"Secret"`) {
+			t.Errorf("%s counts as a secret", url)
 		}
 	}
 }
 
-// TestNamesThatAreTaken checks labels of the chart's own, and accounts.
-func TestNamesThatAreTaken(t *testing.T) {
+// TestLabelsAreThereOnce checks that the chart's labels count more than the user's, and common ones more than those of pods, and that no label is
+// there twice, which some tools refuse.
+func TestLabelsAreThereOnce(t *testing.T) {
 	c := load(t)
-	for _, path := range []string{"commonLabels", "server.podLabels", "agent.podLabels"} {
-		for _, label := range []string{"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/component", "helm.sh/chart", "vedette.io/clouddriver"} {
-			_, err := render(c, "vedette", "spinnaker", merge(withoutKeys, set(path, map[string]any{label: "mine"})))
-			if err == nil || !strings.Contains(err.Error(), path+": the chart sets the label "+label) {
-				t.Errorf("%s: %s: got %v, want an error that names both", path, label, err)
-			}
+	own := map[string]any{"app.kubernetes.io/component": "mine", "app.kubernetes.io/version": "mine", "helm.sh/chart": "mine", "vedette.io/clouddriver": "mine"}
+	pods := merge(own, map[string]any{"app.kubernetes.io/name": "mine", "app.kubernetes.io/instance": "mine", "a": "pods", "b": "pods"})
+	values := map[string]any{"commonLabels": merge(own, map[string]any{"a": "common"}), "server": map[string]any{"podLabels": pods}, "agent": map[string]any{"podLabels": pods}}
+	got := text(t, objects(t, mustRender(t, c, merge(withoutKeys, values)))) // fails if a name is there twice
+	if strings.Contains(got, `"mine"`) || strings.Contains(got, `"a":"pods"`) || strings.Count(got, `"b":"pods"`) != 2 {
+		t.Errorf("got %s", got)
+	}
+	for _, label := range []string{"app.kubernetes.io/name", "app.kubernetes.io/instance"} {
+		_, err := render(c, "vedette", "spinnaker", merge(withoutKeys, map[string]any{"commonLabels": map[string]any{label: "mine"}}))
+		if err == nil || !strings.Contains(err.Error(), "commonLabels: the chart sets the label "+label) {
+			t.Errorf("%s: got %v, want an error that names it", label, err)
 		}
 	}
+}
+
+// TestAccountsAreThereOnce checks that an account is not in two places.
+func TestAccountsAreThereOnce(t *testing.T) {
+	c := load(t)
 	kubeconfig := map[string]any{"prod": map[string]any{"secret": "a"}}
 	listed := map[string]any{"kubernetes": map[string]any{"accounts": []any{map[string]any{"name": "prod"}}}}
 	for name, agent := range map[string]map[string]any{

@@ -82,8 +82,7 @@ func leafSchema(v value) schema {
 	kind, rest, _ := strings.Cut(v.annotation, " ")
 	switch kind {
 	case "prefix":
-		// The name of the StatefulSet with the hash of a revision is a label of its pods: PREFIX-clouddriver-vedette-1234567890.
-		return schema{"type": "string", "pattern": "^[a-z]([-a-z0-9]*[a-z0-9])?$", "maxLength": 32}
+		return schema{"type": "string", "pattern": "^[a-z0-9][-a-z0-9.]*$"}
 	case "port":
 		return schema{"type": "integer", "minimum": 1, "maximum": 65535}
 	case "days":
@@ -91,11 +90,7 @@ func leafSchema(v value) schema {
 	case "enum":
 		return schema{"enum": strings.Fields(rest)}
 	case "list":
-		list := schema{"type": "array", "items": itemSchema(rest)}
-		if rest == "namespace" || rest == "host" {
-			list["uniqueItems"] = true
-		}
-		return list
+		return schema{"type": "array", "items": itemSchema(rest)}
 	case "map":
 		return schema{"type": "object", "additionalProperties": text}
 	case "map-of":

@@ -2,16 +2,28 @@
 {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* Labels of everything. A release's name may have 53 characters, so that it fits into a label. */}}
+{{/* Labels of everything. A release's name may have 53 characters, so that it fits into a label. The chart's own count more than the user's. */}}
 {{- define "vedette.labels" -}}
+{{ include "vedette.chartLabels" . }}
+{{- with include "vedette.otherLabels" (list .Values.commonLabels) }}
+{{ . }}
+{{- end }}
+{{- end -}}
+{{- define "vedette.chartLabels" -}}
 helm.sh/chart: {{ include "vedette.chart" . | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/name: vedette
 app.kubernetes.io/instance: {{ .Release.Name | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | trunc 63 | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- end -}}
+
+{{/* Labels of users, without those that the chart sets, from maps of which the first counts: (list .commonLabels .podLabels). */}}
+{{- define "vedette.otherLabels" -}}
+{{- $labels := dict -}}
+{{- range . -}}{{- $labels = merge $labels (. | default dict) -}}{{- end -}}
+{{- with omit $labels "helm.sh/chart" "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/component" "vedette.io/clouddriver" -}}
+{{- toYaml . -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The labels by which pods of a component are selected: (dict "root" $ "component" "server"). */}}
@@ -141,21 +153,60 @@ imagePullSecrets:
 {{- end -}}
 
 {{/*
-A port that a configuration sets, as a number, so that probes and Services lead to where the program listens:
-(dict "config" .Values.server.config "path" "server.port" "default" 7002 "name" "server.config.server.port").
+A port that a configuration sets, so that probes and Services lead to where the program listens, or the default, if it is not set or a variable:
+(dict "config" .Values.server.config "path" "server.port" "default" 7002).
 */}}
 {{- define "vedette.port" -}}
 {{- $port := .config | default dict -}}
 {{- range splitList "." .path -}}
 {{- $port = ternary (get (ternary $port dict (kindIs "map" $port)) .) "" (kindIs "map" $port) -}}
 {{- end -}}
-{{- $port = $port | default .default | toString -}}
-{{- if not (regexMatch "^[0-9]+$" $port) -}}
-{{- fail (printf "%s must be a number, because probes and Services need it: got %s" .name $port) -}}
+{{- ternary $port .default (regexMatch "^[0-9]+$" (toString $port)) -}}
 {{- end -}}
-{{ $port }}
+{{- define "vedette.httpPort" -}}{{ include "vedette.port" (dict "config" .Values.server.config "path" "server.port" "default" 7002) }}{{- end -}}
+
+{{/* What in the values of a component is secret, one path in each line: (dict "root" $ "component" "server"). */}}
+{{- define "vedette.secretValues" -}}
+{{- $values := .root.Values -}}
+{{- $places := list -}}
+{{- if eq .component "server" -}}
+  {{- $places = append $places (dict "in" $values.server.config "of" "server" "path" "server.config") -}}
+  {{- $urls := dict "server.database.url" $values.server.database.url "server.config.sql.url" (dig "sql" "url" "" ($values.server.config | default dict)) -}}
+  {{- range $path, $url := $urls -}}
+    {{- if regexMatch "://[^@/]*:[^/]*@" ($url | default "" | toString) }}{{ $path }}{{ "\n" }}{{ end -}}
+  {{- end -}}
+{{- else -}}
+  {{- $places = append $places (dict "in" $values.agent.config "of" "agent" "path" "agent.config") -}}
+  {{- $places = append $places (dict "in" $values.agent.account.settings "of" "account" "path" "agent.account.settings") -}}
+  {{- range $name, $kubeconfig := $values.agent.kubeconfigs -}}
+    {{- $places = append $places (dict "in" $kubeconfig.settings "of" "account" "path" (printf "agent.kubeconfigs.%s.settings" $name)) -}}
+  {{- end -}}
 {{- end -}}
-{{- define "vedette.httpPort" -}}{{ include "vedette.port" (dict "config" .Values.server.config "path" "server.port" "default" 7002 "name" "server.config.server.port") }}{{- end -}}
+{{- $secrets := .root.Files.Get "files/secrets.yaml" | fromYaml -}}
+{{- range $place := $places -}}
+  {{- range index $secrets $place.of -}}
+    {{- include "vedette.secretsIn" (dict "in" $place.in "steps" (splitList "." .) "path" $place.path) -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The object with the configuration of a component: (dict "root" $ "component" "server" "name" … "file" "vedette-server.yml" "content" …). */}}
+{{- define "vedette.configObject" -}}
+{{- $isSecret := include "vedette.secretValues" . -}}
+apiVersion: v1
+kind: {{ ternary "Secret" "ConfigMap" (ne $isSecret "") }}
+metadata:
+  {{- include "vedette.metadata" . | nindent 2 }}
+{{ ternary "stringData" "data" (ne $isSecret "") }}:
+  {{ .file }}: |
+    {{- .content | nindent 4 }}
+{{- end -}}
+
+{{/* The source of a projected volume that has it. */}}
+{{- define "vedette.configSource" -}}
+- {{ ternary "secret" "configMap" (ne (include "vedette.secretValues" .) "") }}:
+    name: {{ .name | quote }}
+{{- end -}}
 
 {{/*
 The paths of secrets that are in a configuration as they are, one in each line: (dict "in" .Values.server.config "steps" (list "sql" "password")
