@@ -205,6 +205,14 @@ kubectl -n spinnaker patch service spin-clouddriver --type merge -p '{"spec":{"s
 	if got := f.run("helm -n spinnaker get values vedette"); !strings.Contains(got, "postgres://") || strings.Contains(got, "v0.1.1") {
 		t.Errorf("got the values %s", got)
 	}
+	for _, block := range blocks(t, "installation.md", "Remove") {
+		f.run(block)
+	}
+	left := f.run("kubectl get clusterroles,clusterrolebindings -l app.kubernetes.io/name=vedette -o name; " +
+		"kubectl -n spinnaker get all,configmaps,secrets,persistentvolumeclaims,networkpolicies,roles,rolebindings,serviceaccounts -l app.kubernetes.io/name=vedette -o name")
+	if left != "service/spin-clouddriver\n" {
+		t.Errorf("after the removal, these are left: %s", left)
+	}
 }
 
 // TestInstallationWithoutHelm runs the commands of the page about manifests and Kustomize, and checks the certificates that they make.

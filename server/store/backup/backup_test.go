@@ -254,6 +254,38 @@ func changeSQLite(t *testing.T, content []byte, statement string) []byte {
 	return changed
 }
 
+// TestRestoreOfOtherVersions restores backups from before an upgrade, of each version of the schema, and one of a newer server whose schema this one
+// can use.
+func TestRestoreOfOtherVersions(t *testing.T) {
+	_, path, content := openBackedUp(t, 1)
+	target := copyFiles(t, path)
+	for version := 1; ; version++ {
+		like, old := filepath.Join(t.TempDir(), "like.db"), filepath.Join(t.TempDir(), "old.db")
+		named := makeSQLite(t, "CREATE TABLE schema_version (version_id INTEGER); INSERT INTO schema_version VALUES ("+strconv.Itoa(version)+")")
+		if err := os.WriteFile(like, named, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := sqldb.CreateLike(t.Context(), old, like); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := backup.RestoreFile(t.Context(), target, old); err != nil {
+			t.Fatalf("version %d: %v", version, err)
+		}
+		detail, err := sqldb.Probe(t.Context(), sqldb.Config{URL: "sqlite:" + target})
+		if err != nil || !strings.Contains(detail, "schema version "+strconv.Itoa(version)) {
+			t.Fatalf("version %d: got %s, %v", version, detail, err)
+		}
+		if !strings.Contains(detail, "migrates it") {
+			break // this program's own
+		}
+	}
+	newer := changeSQLite(t, content, `INSERT INTO schema_version (version_id, is_applied) SELECT MAX(version_id) + 1, 1 FROM schema_version;
+		INSERT INTO schema_compatibility (version, compatible_from) SELECT MAX(version_id), MAX(version_id) - 1 FROM schema_version; CREATE TABLE later (a)`)
+	if _, err := backup.Restore(t.Context(), target, bytes.NewReader(newer)); err != nil {
+		t.Errorf("a newer schema that this server can use: %v", err)
+	}
+}
+
 // TestRestoreWithJournals restores copies of a running server's files, of which the last changes are in a journal, and then what that replaced.
 func TestRestoreWithJournals(t *testing.T) {
 	f, path, _ := openBackedUp(t, 3)
