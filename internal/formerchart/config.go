@@ -266,8 +266,8 @@ func (c *converter) hide(m *yaml.Node, s *setting, path string) *yaml.Node {
 	return hidden
 }
 
-// noSecretsInLists reports what is secret in lists, such as accounts: a Secret can replace a list, but not complete it. Kubeconfigs get Secrets of their
-// own.
+// noSecretsInLists reports what is secret in lists, such as accounts: a Secret can replace a list, but not complete it. Kubeconfigs get
+// Secrets of their own.
 func (c *converter) noSecretsInLists(n *yaml.Node, s *setting, path string, inList bool) {
 	switch {
 	case n.Kind == yaml.SequenceNode && s.isList:

@@ -33,8 +33,8 @@ func rootSchema(values []value, former []formerchart.Value) schema {
 	return root
 }
 
-// groupSchema returns the schema of a group. What templates cannot do without is required, although values.yaml has a default of everything:
-// null removes it, and "helm upgrade --reuse-values" takes the defaults of the chart before.
+// groupSchema returns the schema of a group. What templates cannot do without is required, although values.yaml has a default of
+// everything: null removes it, and "helm upgrade --reuse-values" takes the defaults of the chart before.
 func groupSchema(values []value) schema {
 	properties, required := schema{}, []string{}
 	for _, v := range values {

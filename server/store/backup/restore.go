@@ -29,8 +29,8 @@ func Restore(ctx context.Context, path string, from io.Reader) (size int64, err 
 	return restore(ctx, path, func(written string) error { return copyFrom(ctx, written, from) })
 }
 
-// RestoreFile is Restore from a file, with what journals beside it have. They are there if the file is not from Write: a copy of a volume, or
-// what Restore has replaced.
+// RestoreFile is Restore from a file, with what journals beside it have. They are there if the file is not from Write: a copy of a
+// volume, or what Restore has replaced.
 func RestoreFile(ctx context.Context, path, file string) (size int64, err error) {
 	return restore(ctx, path, func(written string) error {
 		hasJournal := false
