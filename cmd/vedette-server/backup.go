@@ -44,6 +44,9 @@ func runRestore(ctx context.Context, cfg *config.Config, args []string, _, errOu
 	}
 	var size int64
 	if file == stream {
+		if isDevice(os.Stdin) { // which would change bytes, as with kubectl attach -it
+			return fmt.Errorf("restore: standard input is a terminal or another device: read from a file, as in `vedette-server restore - < vedette.db`")
+		}
 		size, err = backup.Restore(ctx, path, os.Stdin)
 	} else {
 		size, err = backup.RestoreFile(ctx, path, file)

@@ -71,6 +71,9 @@ func secrets() []byte {
 		config any
 	}{{"server", serverconfig.Config{}}, {"agent", agentconfig.Config{}}, {"account", agentconfig.Account{}}} {
 		fmt.Fprintf(&b, "%s:\n", of.name)
+		if of.name == "server" { // a map of groups, whose keys are not among those of the configuration
+			b.WriteString("- sql.connectionPools.*.password\n")
+		}
 		for _, key := range configfile.Keys(of.config) {
 			if key.Type != "secret string" && key.Type != "map of secret strings" {
 				continue

@@ -172,6 +172,9 @@ A port that a configuration sets, so that probes and Services lead to where the 
 {{- if eq .component "server" -}}
   {{- $places = append $places (dict "in" $values.server.config "of" "server" "path" "server.config") -}}
   {{- $urls := dict "server.database.url" $values.server.database.url "server.config.sql.url" (dig "sql" "url" "" ($values.server.config | default dict)) -}}
+  {{- range $name, $pool := dig "sql" "connectionPools" dict ($values.server.config | default dict) -}}
+    {{- if kindIs "map" $pool }}{{ $_ := set $urls (printf "server.config.sql.connectionPools.%s.jdbcUrl" $name) (get $pool "jdbcUrl") }}{{ end -}}
+  {{- end -}}
   {{- range $path, $url := $urls -}}
     {{- if regexMatch "://[^@/]*:[^/]*@" ($url | default "" | toString) }}{{ $path }}{{ "\n" }}{{ end -}}
   {{- end -}}
@@ -210,7 +213,7 @@ metadata:
 
 {{/*
 The paths of secrets that are in a configuration as they are, one in each line: (dict "in" .Values.server.config "steps" (list "sql" "password")
-"path" "server.config"). A step that ends in [] is a list.
+"path" "server.config"). A step that ends in [] is a list, and * is any key.
 */}}
 {{- define "vedette.secretsIn" -}}
 {{- $in := .in -}}
@@ -219,7 +222,9 @@ The paths of secrets that are in a configuration as they are, one in each line: 
   {{- $name := first .steps | trimSuffix "[]" -}}
   {{- $below := get $in $name -}}
   {{- $steps := rest .steps -}}
-  {{- if kindIs "slice" $below -}}
+  {{- if eq $name "*" -}}
+    {{- range $key, $item := $in -}}{{- include "vedette.secretsIn" (dict "in" $item "steps" $steps "path" (printf "%s.%s" $path $key)) -}}{{- end -}}
+  {{- else if kindIs "slice" $below -}}
     {{- range $i, $item := $below -}}{{- include "vedette.secretsIn" (dict "in" $item "steps" $steps "path" (printf "%s.%s[%d]" $path $name $i)) -}}{{- end -}}
   {{- else -}}
     {{- include "vedette.secretsIn" (dict "in" $below "steps" $steps "path" (printf "%s.%s" $path $name)) -}}
