@@ -70,7 +70,7 @@ func TestTextsStayTexts(t *testing.T) {
 		} else if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		want := comparable(t, rendered)
+		want := contentsOf(t, rendered)
 		for _, odd := range texts {
 			rendered, err := render(c, "vedette", "spinnaker", values(odd))
 			if err != nil {
@@ -80,7 +80,7 @@ func TestTextsStayTexts(t *testing.T) {
 				continue
 			}
 			accepted++
-			if got, want := comparable(t, rendered), replaced(want, plain, odd); !equal(got, want) {
+			if got, want := contentsOf(t, rendered), replaced(want, plain, odd); !equal(got, want) {
 				t.Errorf("%s: %q is not where a plain text would be:\n%s", path, odd, difference(got, want))
 			}
 		}
@@ -97,14 +97,14 @@ func TestTextsStayTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := comparable(t, rendered), replaced(comparable(t, plainly), plain, name); !equal(got, want) {
+		if got, want := contentsOf(t, rendered), replaced(contentsOf(t, plainly), plain, name); !equal(got, want) {
 			t.Errorf("a release and a namespace with the name %s:\n%s", name, difference(got, want))
 		}
 	}
 }
 
-// comparable returns the content of all objects, with configurations as trees, and without what follows from other content.
-func comparable(t *testing.T, rendered map[string]string) (contents []any) {
+// contentsOf returns the content of all objects, with configurations as trees, and without what follows from other content.
+func contentsOf(t *testing.T, rendered map[string]string) (contents []any) {
 	t.Helper()
 	for _, o := range objects(t, rendered) {
 		if o.Kind == "Secret" { // with a new key each time

@@ -152,7 +152,10 @@ func (b *build) checkCheckout(ctx context.Context) error {
 	if b.anyState {
 		return nil
 	}
-	for _, args := range [][]string{{"status", "--porcelain", "--untracked-files=no"}, {"ls-files", "--others", "--exclude-per-directory=.gitignore"}} {
+	for _, args := range [][]string{
+		{"status", "--porcelain", "--untracked-files=no"},
+		{"ls-files", "--others", "--exclude-per-directory=.gitignore"},
+	} {
 		changes, err := b.output(ctx, "git", args...)
 		if err != nil {
 			return err

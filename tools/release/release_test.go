@@ -162,10 +162,10 @@ func TestOpenSSLVerifiesChecksums(t *testing.T) {
 		t.Fatal("the page has no such commands")
 	}
 	const changed = "krew_vedette.yaml"
-	write := func(dir, name string, content []byte) error {
-		return os.WriteFile(filepath.Join(dir, name), content, 0o600)
+	write := func(dir, path string, content []byte) error {
+		return os.WriteFile(filepath.Join(dir, path), content, 0o600)
 	}
-	for name, test := range map[string]struct {
+	for what, test := range map[string]struct {
 		change func(dir string) error
 		ok     bool
 	}{
@@ -187,7 +187,7 @@ func TestOpenSSLVerifiesChecksums(t *testing.T) {
 			return errors.Join(err, write(dir, "public.pem", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})))
 		}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
 			public, err := os.ReadFile(r.publicKey)
 			if err := errors.Join(err, os.CopyFS(dir, os.DirFS(r.dir)), write(dir, "public.pem", public), test.change(dir)); err != nil {
@@ -551,8 +551,8 @@ func TestSettingsOfGoDoNotCount(t *testing.T) {
 	if err := os.WriteFile(settings, []byte("GOFLAGS=-gcflags=all=-N\nGOFIPS140=latest\nGOAMD64=v3\nGOWORK=/go.work\nCGO_ENABLED=1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"GOFLAGS", "GOFIPS140", "GOAMD64", "GOWORK", "CGO_ENABLED"} {
-		t.Setenv(name, "") // go takes an empty variable for one that is not set
+	for _, variable := range []string{"GOFLAGS", "GOFIPS140", "GOAMD64", "GOWORK", "CGO_ENABLED"} {
+		t.Setenv(variable, "") // go takes an empty variable for one that is not set
 	}
 	t.Setenv("GOENV", settings)
 	cmd := exec.CommandContext(t.Context(), "go", "env", "GOFLAGS", "GOFIPS140", "GOAMD64", "GOWORK", "CGO_ENABLED")
