@@ -15,3 +15,8 @@ dpkg --remove vedette-server vedette-agent vedette
 gone
 dpkg --purge vedette-server vedette-agent vedette
 gone
+
+break_systemd
+dpkg --install /packages/*.deb
+dpkg --remove vedette-server vedette-agent vedette
+gone

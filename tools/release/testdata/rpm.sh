@@ -35,6 +35,12 @@ rpm --erase $options vedette-server vedette-agent vedette
 gone
 id vedette-server >/dev/null || fail "the user of what stays is gone"
 
+break_systemd
+rpm --install $options /packages/*.rpm
+rpm --upgrade --force $options /packages/*.rpm
+rpm --erase $options vedette-server vedette-agent vedette
+gone
+
 # rpm says to scripts how many versions stay, dpkg what it does. Only a removal stops a service.
 mkdir -p /run/systemd/system /packages/bin
 printf '#!/bin/sh\necho "$*" >>/packages/systemctl.log\n' >/packages/bin/systemctl

@@ -21,6 +21,12 @@ check() {
 	bash -n /usr/share/bash-completion/completions/vedette
 }
 
+# break_systemd lets systemd run, and refuse everything: a service that does not start must not leave a package half installed.
+break_systemd() {
+	mkdir -p /run/systemd/system
+	printf '#!/bin/sh\nexit 1\n' >/usr/bin/systemctl
+}
+
 # gone checks that what was installed is not there any more, but what an administrator wrote is.
 gone() {
 	for program in vedette-server vedette-agent vedette kubectl-vedette; do
