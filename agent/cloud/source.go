@@ -108,12 +108,20 @@ func (s *Source) explain(ctx context.Context, x *exchange, err error) error {
 		return fmt.Errorf("%s: %s did not answer within %v: check firewalls, proxies and NetworkPolicies on the way (%w)", s.name, service, timeout, ctx.Err())
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", s.name, context.Cause(ctx))
+	case isProxyError(err):
+		return fmt.Errorf("%s: the proxy on the way to %s cannot be reached: check HTTPS_PROXY and NO_PROXY: %w", s.name, service, x.mask(err))
 	case errors.As(err, &dnsErr):
 		return fmt.Errorf("%s: the name of %s cannot be resolved: check this machine's DNS: %w", s.name, service, x.mask(err))
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w: see %s", s.name, x.mask(err), s.page)
 	}
 	return fmt.Errorf("%s: %s issued no token: %w: see %s", s.name, service, x.mask(err), s.page)
+}
+
+// isProxyError reports whether no connection to a proxy came about.
+func isProxyError(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "proxyconnect"
 }
 
 // advice says what to do about the answer of a service.
