@@ -80,7 +80,7 @@ func (e EKS) issue(ctx context.Context, client *http.Client) (Token, error) {
 	if err != nil {
 		return Token{}, err //nolint:wrapcheck // as above
 	}
-	if strings.HasPrefix(signer.AccessKeyID, temporaryKey) && strings.TrimSpace(signer.SessionToken) == "" {
+	if strings.HasPrefix(signer.AccessKeyID, temporaryKey) && signer.SessionToken == "" {
 		return Token{}, errors.New("the credentials need a session token, and have none")
 	}
 	cfg.Credentials = credentials.StaticCredentialsProvider{Value: signer}
