@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -335,6 +336,21 @@ func TestBackupReplacesOnlyFiles(t *testing.T) {
 		}
 	}
 	expectFiles(t, dir, "below", "link")
+}
+
+// TestRestoreReadsOnlyFiles checks that what is not a file is refused before a server is kept from starting.
+func TestRestoreReadsOnlyFiles(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{fifo: "is not a regular file", dir: "is not a regular file", filepath.Join(dir, "missing"): "no such file"} {
+		if _, err := backup.RestoreFile(t.Context(), filepath.Join(dir, "vedette.db"), file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", file, err, want)
+		}
+	}
+	expectFiles(t, dir, "fifo")
 }
 
 // TestStalledPipesEndWithTheContext checks that neither command waits for the other end of a pipe when it is asked to end, and that it leaves

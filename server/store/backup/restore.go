@@ -32,6 +32,12 @@ func Restore(ctx context.Context, path string, from io.Reader) (size int64, err 
 // RestoreFile is Restore from a file, with what journals beside it have. They are there if the file is not from Write: a copy of a
 // volume, or what Restore has replaced.
 func RestoreFile(ctx context.Context, path, file string) (size int64, err error) {
+	switch info, err := os.Stat(file); {
+	case err != nil:
+		return 0, vedette.Errorf(vedette.Invalid, "read the backup: %w", err)
+	case !info.Mode().IsRegular(): // to open a pipe may take for ever
+		return 0, vedette.Errorf(vedette.Invalid, "%s is not a regular file: name one, or - for standard input", file)
+	}
 	return restore(ctx, path, func(written string) error {
 		hasJournal := false
 		for _, suffix := range []string{"", "-wal", "-journal"} {
