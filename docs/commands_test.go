@@ -39,8 +39,7 @@ var testedPages = map[string]string{
 var otherCommands = map[string]map[string]string{
 	"quickstart.md": {"make build": "cmd/vedette.TestCommandsMatchKubectl starts it", "bin/vedette accounts": "cmd/vedette.TestCommandsMatchKubectl",
 		"make release": "tools/release.TestReleasesHaveEqualBytes, tools/release.TestPushedImages"},
-	"backup.md": {"kubectl -n spinnaker exec": "tools/chart, on a real node (make chart-node)",
-		"kubectl -n spinnaker scale": "tools/chart, on a real node (make chart-node)"},
+	"backup.md": {"kubectl -n spinnaker exec": "tools/chart/node.TestBackup", "kubectl -n spinnaker scale": "tools/chart/node.TestBackup"},
 	"operations.md": {"kubectl port-forward": "test/journey.TestAdminPathsOfAnAgent sends these requests, without a pod",
 		"go tool pprof": "a tool of Go reads what a handler of Go writes"},
 	"without-kubernetes.md": {"dpkg -i": "tools/release.TestPackagesInstallAndRemove", "install -m": needsSystemd, "chown -R": needsSystemd,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -47,7 +48,10 @@ func runRestore(ctx context.Context, cfg *config.Config, args []string, _, errOu
 		if isDevice(os.Stdin) { // which would change bytes, as with kubectl attach -it
 			return fmt.Errorf("restore: standard input is a terminal or another device: read from a file, as in `vedette-server restore - < vedette.db`")
 		}
-		size, err = backup.Restore(ctx, path, os.Stdin)
+		var from io.Reader
+		if from, err = afterFirstByte(ctx, os.Stdin); err == nil {
+			size, err = backup.Restore(ctx, path, from)
+		}
 	} else {
 		size, err = backup.RestoreFile(ctx, path, file)
 	}
@@ -56,6 +60,23 @@ func runRestore(ctx context.Context, cfg *config.Config, args []string, _, errOu
 	}
 	fmt.Fprintf(errOut, "restored %s: %d bytes\n", path, size)
 	return nil
+}
+
+// afterFirstByte waits until input begins. In a container, whoever sends it (kubectl attach) is there only then, and would neither see
+// why nothing is restored, nor find a container that runs, if the program had ended before.
+func afterFirstByte(ctx context.Context, input io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(input)
+	begun := make(chan struct{})
+	go func() {
+		_, _ = buffered.Peek(1) // the next read has the same error
+		close(begun)
+	}()
+	select {
+	case <-begun:
+		return buffered, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // backupArguments returns the file of the database and the one that the arguments name.

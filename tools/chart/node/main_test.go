@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -214,6 +215,50 @@ func (c *cluster) tryHelm(args ...string) (string, error) {
 		return string(out), fmt.Errorf("helm %s: %w: %s%s", strings.Join(args, " "), err, out, errOut.String())
 	}
 	return string(out), nil
+}
+
+// codeBlock is a block of commands or of values on a page.
+var codeBlock = regexp.MustCompile("(?ms)^```(?:sh|yaml)\n(.*?)^```$")
+
+// block returns the block of a page that begins with a text.
+func block(t *testing.T, page, begin string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range codeBlock.FindAllStringSubmatch(string(text), -1) {
+		if strings.HasPrefix(m[1], begin) {
+			return m[1]
+		}
+	}
+	t.Fatalf("%s has no block that begins with %q", page, begin)
+	return ""
+}
+
+// bash runs commands of a page in a directory, as a reader does who uses this namespace, and returns what they print.
+func (c *cluster) bash(dir, commands string) string {
+	c.t.Helper()
+	out, err := c.tryBash(dir, commands)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return out
+}
+
+func (c *cluster) tryBash(dir, commands string) (string, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, timeout)
+	defer cancel()
+	commands = strings.NewReplacer("-n spinnaker", "-n "+c.namespace, "--namespace spinnaker", "--namespace "+c.namespace).Replace(commands)
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Plane.Kubeconfig(), "HOME="+node.Dir(),
+		"PATH="+strings.Join([]string{filepath.Dir(c.Plane.KubectlPath()), node.Dir(), os.Getenv("PATH")}, ":"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %s", commands, err, out)
+	}
+	return string(out), err
 }
 
 // install installs the chart with settings (--set), and waits until its Pods are ready by their own probes.
