@@ -220,6 +220,7 @@ rbac: controlplane
 # volumes. It needs root.
 chart-node: controlplane
 	scripts/test-node.sh
+	scripts/test-databases.sh
 	VEDETTE_TEST_NODE=1 go test ./test/node -count=1 -timeout 60m -v
 	VEDETTE_TEST_NODE=1 go test -C tools/chart/node -count=1 -timeout 60m -v .
 

@@ -217,8 +217,8 @@ func (c *cluster) tryHelm(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// codeBlock is a block of commands or of values on a page.
-var codeBlock = regexp.MustCompile("(?ms)^```(?:sh|yaml)\n(.*?)^```$")
+// codeBlock is a block of commands, statements or values on a page.
+var codeBlock = regexp.MustCompile("(?ms)^```(?:sh|sql|yaml)\n(.*?)^```$")
 
 // block returns the block of a page that begins with a text.
 func block(t *testing.T, page, begin string) string {
