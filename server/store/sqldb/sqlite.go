@@ -112,7 +112,7 @@ func LockFile(path string) (unlock func() error, err error) {
 	}
 	if err := lockFile(lock); err != nil {
 		return nil, errors.Join(vedette.Errorf(vedette.Conflict,
-			"another process uses the database file %s: stop it, or give this server a file of its own (several servers can share PostgreSQL or MySQL, but not SQLite): %w", path, err), lock.Close())
+			"another process uses the database file %s: stop it, or give this server a file of its own: %w", path, err), lock.Close())
 	}
 	return lock.Close, nil
 }
