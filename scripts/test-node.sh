@@ -4,7 +4,7 @@
 set -eu
 
 missing=""
-for need in runc:runc iptables:iptables ipset:ipset ip:iproute2 /usr/lib/cni/bridge:containernetworking-plugins; do
+for need in runc:runc iptables:iptables ipset:ipset ip:iproute2 busybox:busybox-static /usr/lib/cni/bridge:containernetworking-plugins; do
 	command -v "${need%%:*}" >/dev/null || missing="$missing ${need#*:}"
 done
 [ -n "$missing" ] || exit 0

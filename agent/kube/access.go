@@ -217,7 +217,7 @@ func (a Access) checkExec(cfg *rest.Config) error {
 	}
 	if err != nil {
 		return vedette.Errorf(vedette.Invalid,
-			"the kubeconfig uses exec plugin %q, which cannot be run here (%w): install it beside the agent, or use a token or a certificate",
+			"the kubeconfig uses exec plugin %q, which cannot be run here (%w): install it beside the agent (agent.initContainers of the chart), or use a token or a certificate",
 			e.Command, err)
 	}
 	return nil

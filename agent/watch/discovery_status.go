@@ -37,8 +37,8 @@ func (w *Watcher) discoverySucceeded(ctx context.Context, unknownGroups []string
 }
 
 // discoveryFailed reports that discovery failed. It does so at once if there are no feeds yet, because then nothing
-// of the account can be read, and otherwise after Config.MaxBackoff. The feeds report
-// their own states, but none of them says that kinds are missing.
+// of the account can be read, and if there are no credentials or they are rejected, which does not pass as the restart of an API
+// server does; otherwise after Config.MaxBackoff. The feeds report their own states, but none of them says that kinds are missing.
 func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
 	if kube.StatusCode(err) == http.StatusUnauthorized || kube.IsCertificateError(err) {
 		w.c.ReloadCredentials()
@@ -56,7 +56,7 @@ func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
 		r.state = vedette.FeedDenied
 	}
 	if len(w.declared) > 0 {
-		if time.Since(d.failingSince) < w.cfg.MaxBackoff {
+		if r.state != vedette.FeedDenied && time.Since(d.failingSince) < w.cfg.MaxBackoff {
 			return
 		}
 		r.message = fmt.Sprintf("discovery fails since %s, so kinds that were added to the cluster since are not watched: %v",

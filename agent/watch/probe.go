@@ -55,10 +55,14 @@ func (w *Watcher) probeCredentials(ctx context.Context) {
 }
 
 // areCredentialsRejected sends a small request over a connection that watches use, which also notices
-// another cluster behind the address. Any other failure is left to the feeds, which notice it
-// themselves.
+// another cluster behind the address. If there are no credentials to send, as when an exec plugin fails, watches go on, and
+// discovery says why. Any other failure is left to the feeds, which notice it themselves.
 func (w *Watcher) areCredentialsRejected(ctx context.Context) bool {
-	return kube.StatusCode(w.c.CheckIdentity(ctx)) == http.StatusUnauthorized
+	err := w.c.CheckIdentity(ctx)
+	if err != nil && kube.StatusCode(err) == 0 && vedette.KindOf(w.c.Explain(err)) == vedette.Denied {
+		w.requestRediscovery()
+	}
+	return kube.StatusCode(err) == http.StatusUnauthorized
 }
 
 // restartWatches makes all watches continue from their marks with new requests. Snapshots are not ended, because their next page is a

@@ -13,6 +13,6 @@
 // All of it ends with the first process, also after kill -9, because the kernel ends a namespace of processes with its init. Control
 // groups and files have no owner; a process that outlives the first one removes them.
 //
-// It needs root and programs of Debian: runc, containernetworking-plugins, iptables, ipset and iproute2. [Missing] says what a
+// It needs root and programs of Debian: runc, containernetworking-plugins, iptables, ipset, iproute2 and busybox. [Missing] says what a
 // machine lacks.
 package node

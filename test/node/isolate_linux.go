@@ -71,7 +71,7 @@ func Missing() string {
 	if os.Geteuid() != 0 {
 		return "root, for namespaces and mounts"
 	}
-	for program, pack := range map[string]string{"runc": "runc", "iptables": "iptables", "ipset": "ipset", "ip": "iproute2",
+	for program, pack := range map[string]string{"runc": "runc", "iptables": "iptables", "ipset": "ipset", "ip": "iproute2", "busybox": "busybox-static",
 		filepath.Join(pluginDir, "bridge"): "containernetworking-plugins"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Sprintf("%s: apt-get install %s", filepath.Base(program), pack)

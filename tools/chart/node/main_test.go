@@ -61,6 +61,7 @@ func prepare(ctx context.Context, dir string) error {
 	old := filepath.Join(dir, "source")
 	steps := [][]string{
 		{"go", "build", "-trimpath", "-o", filepath.Join(dir, "helm"), "helm.sh/helm/v4/cmd/helm"},
+		{"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-o", filepath.Join(dir, "plugin"), "./plugin"},
 		{"go", "build", "-C", filepath.Join(root, "tools/release"), "-trimpath", "-o", release, "."},
 		{release, "images", "--root", tree, "--out", filepath.Join(dir, newVersion), "--version", newVersion, "--platforms", platform},
 		{"git", "clone", "--quiet", "--shared", "--no-checkout", tree, old},
