@@ -144,8 +144,13 @@ func (t *Tasks) abandon(ctx context.Context, row tasks.Task) error {
 	if err != nil {
 		return err
 	}
-	t.cfg.Log.Warn("ending task of a lost server", "task", row.ID, "server", string(row.Server))
-	task.abandon("The server that ran this task was lost before the task ended.")
+	if row.Server == t.owner {
+		t.cfg.Log.Warn("ending a task that was not begun, because the database stored it too late", "task", row.ID)
+		task.abandon("The database stored this task so late that the server did not begin it.")
+	} else {
+		t.cfg.Log.Warn("ending task of a lost server", "task", row.ID, "server", string(row.Server))
+		task.abandon("The server that ran this task was lost before the task ended.")
+	}
 	return t.storeEnd(ctx, row, task)
 }
 

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"sync/atomic"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/server/store/admission"
 )
 
@@ -40,6 +42,7 @@ type Config struct {
 // methods may be called concurrently.
 type DB struct {
 	Dialect         Dialect
+	name            string  // for messages: its file, or its server and name
 	db              *sql.DB // for writes; one connection with SQLite
 	Reads           *sql.DB // the same as db, except with SQLite, whose readers do not wait for the writer
 	durable         *sql.DB // SQLite only: its commits survive a power failure; nil if all do
@@ -50,6 +53,7 @@ type DB struct {
 	readStatements  statements     // of reader
 	lease           *databaseLease // nil if none is needed
 	writes          writeState
+	slowWrites      logthrottle.Limiter // lines of the log
 
 	laterMigrations fs.FS // as in Config
 
@@ -78,8 +82,9 @@ func Open(ctx context.Context, cfg Config, prepare func(ctx context.Context, db 
 
 // newDB returns a database without connections, and cfg with its defaults.
 func newDB(cfg Config) (*DB, Config) {
-	d := &DB{Log: cfg.Log, onTransaction: cfg.OnTransaction, laterMigrations: cfg.laterMigrations,
+	d := &DB{Log: cfg.Log, name: nameOf(cfg.URL), onTransaction: cfg.OnTransaction, laterMigrations: cfg.laterMigrations,
 		writeStatements: statements{}, readStatements: statements{}}
+	d.slowWrites.Interval = time.Minute
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
@@ -87,6 +92,17 @@ func newDB(cfg Config) (*DB, Config) {
 		cfg.MaxConns = 16
 	}
 	return d, cfg
+}
+
+// nameOf returns what a URL names, without a password.
+func nameOf(databaseURL string) string {
+	if path, isSQLite := FilePath(databaseURL); isSQLite {
+		return path
+	}
+	if u, err := url.Parse(databaseURL); err == nil {
+		return u.Host + u.Path
+	}
+	return ""
 }
 
 func (d *DB) connect(ctx context.Context, cfg Config) error {

@@ -20,6 +20,14 @@ var (
 // Goose returns what goose needs to migrate without a store.
 func (d *Dialect) Goose() (goose.Dialect, fs.FS) { return d.goose, d.migrations }
 
+// UnopenedDB returns a database without connections.
+func UnopenedDB(cfg Config) *DB {
+	d, _ := newDB(cfg)
+	return d
+}
+
+func (d *DB) Measure(run func() error) error { return d.measure(run) }
+
 func (d *DB) ResultOf(err error) TransactionResult { return d.resultOf(err) }
 
 // Pools returns the connections for writes, for durable writes and for migrations.

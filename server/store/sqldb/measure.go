@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -28,15 +29,37 @@ func TransactionResults() []TransactionResult {
 	return []TransactionResult{Committed, Collided, Unavailable, BadData, Rejected, Canceled, OtherResult}
 }
 
+// slowWrite is how long an attempt to write takes before the log says so. Nobody else does: a disk that hardly writes gives no error,
+// and the database answers readers.
+const slowWrite = 5 * time.Second
+
 // measure runs one attempt to write.
 func (d *DB) measure(run func() error) error {
-	if d.onTransaction == nil {
-		return run()
-	}
+	var ended atomic.Bool
 	start := time.Now()
+	slow := time.AfterFunc(slowWrite, func() { d.warnWhileSlow(start, &ended) })
 	err := run()
-	d.onTransaction(d.resultOf(err), time.Since(start))
+	ended.Store(true)
+	took := time.Since(start)
+	if !slow.Stop() {
+		d.Log.Info("a write that took long has ended", "database", d.name, "took", took.Round(time.Millisecond), "error", err)
+	}
+	if d.onTransaction != nil {
+		d.onTransaction(d.resultOf(err), took)
+	}
 	return err
+}
+
+// warnWhileSlow writes a line now, and again from time to time until the write has ended.
+func (d *DB) warnWhileSlow(start time.Time, ended *atomic.Bool) {
+	if ended.Load() {
+		return
+	}
+	if _, ok := d.slowWrites.Allow(); ok {
+		d.Log.Warn("the database takes long to write, and changes and operations wait: look at its disk, and for locks of other programs",
+			"database", d.name, "after", time.Since(start).Round(time.Second))
+	}
+	time.AfterFunc(slowWrite, func() { d.warnWhileSlow(start, ended) })
 }
 
 func (d *DB) resultOf(err error) TransactionResult {

@@ -5,8 +5,11 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vedette-io/vedette/server/store/commit"
@@ -17,6 +20,7 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/test/logbuffer"
 )
 
 func TestErrorsBecomeTransactionResults(t *testing.T) {
@@ -43,6 +47,28 @@ func TestErrorsBecomeTransactionResults(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", tt.err, got, tt.want)
 		}
 	}
+}
+
+// TestSlowWritesAreLogged checks that the log names a database while that takes long to write, without its password, and once a minute.
+func TestSlowWritesAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logbuffer.Buffer
+		d := sqldb.UnopenedDB(sqldb.Config{URL: "postgres://vedette:geheim@db.example.com:5432/fleet", Log: slog.New(slog.NewTextHandler(&log, nil))})
+		write := func(took time.Duration) { _ = d.Measure(func() error { time.Sleep(took); return nil }) }
+		for _, row := range []struct {
+			took     time.Duration
+			warnings int // so far
+		}{{4 * time.Second, 0}, {6 * time.Second, 1}, {6 * time.Second, 1}, {2 * time.Minute, 3}} {
+			write(row.took)
+			synctest.Wait()
+			if got := len(log.Lines("takes long to write")); got != row.warnings {
+				t.Errorf("got %d lines after a write of %v, want %d: %s", got, row.took, row.warnings, log.String())
+			}
+		}
+		if text := log.String(); !strings.Contains(text, "database=db.example.com:5432/fleet") || strings.Contains(text, "geheim") || len(log.Lines("has ended")) != 3 {
+			t.Errorf("got %s, want the database without its password, and the ends of three writes", text)
+		}
+	})
 }
 
 // TestTransactionsAreMeasured checks that each attempt to write is measured once.

@@ -21,6 +21,7 @@ type load struct {
 	wrong   func(status int, body string) error // whether an answer is wrong; errors of the server are not answers
 	account string                              // of operations; none without it
 	prefix  string                              // of the names of ConfigMaps, which are also the ids of requests
+	refusal string                              // with which tasks may fail that have no effect; empty for none
 
 	mu         sync.Mutex
 	operations map[string]bool // that the server accepted, by the name of their ConfigMap: whether they have succeeded
@@ -153,6 +154,10 @@ func (l *load) operate(name string) {
 		}
 		switch {
 		case status == http.StatusOK && json.Unmarshal([]byte(body), &task) == nil && task.Status.Completed:
+			if task.Status.Failed && l.refusal != "" && strings.Contains(body, l.refusal) {
+				l.refuse(name)
+				return
+			}
 			l.mu.Lock()
 			l.operations[name] = !task.Status.Failed
 			l.mu.Unlock()
@@ -169,6 +174,14 @@ func (l *load) operate(name string) {
 		}
 		pause(ctx)
 	}
+}
+
+// refuse notes that the server says of an operation that it has not begun it.
+func (l *load) refuse(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.operations, name)
+	l.refusals["not begun"]++
 }
 
 func (l *load) problem(format string, args ...any) {

@@ -2,7 +2,6 @@ package node
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -108,39 +107,46 @@ type usage struct{ anonymous, peak, limit int }
 
 func (c *cluster) memory(p podObject) (m usage) {
 	c.t.Helper()
+	group := c.controlGroup(p, "memory")
+	read := func(file string) string {
+		content, err := os.ReadFile(filepath.Join(group, file))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return strings.TrimSpace(string(content))
+	}
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return n
+	}
+	m.peak, m.limit = number(read("memory.max_usage_in_bytes")), number(read("memory.limit_in_bytes"))
+	for line := range strings.Lines(read("memory.stat")) {
+		if value, found := strings.CutPrefix(strings.TrimSpace(line), "total_rss "); found {
+			m.anonymous = number(value)
+		}
+	}
+	if m.anonymous == 0 || m.limit == 0 {
+		c.t.Fatal("the control group of memory does not say how much is used")
+	}
+	return m
+}
+
+// controlGroup returns the directory of a controller for the only container of a Pod.
+func (c *cluster) controlGroup(p podObject, controller string) string {
+	c.t.Helper()
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", c.process(p)))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	for line := range strings.Lines(string(groups)) {
 		// Number, controllers, path.
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if f[1] != "memory" {
-			continue
-		}
-		read := func(file string) string {
-			content, err := os.ReadFile(filepath.Join("/sys/fs/cgroup/memory", f[2], file))
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			return strings.TrimSpace(string(content))
-		}
-		number := func(text string) int {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			return n
-		}
-		m.peak, m.limit = number(read("memory.max_usage_in_bytes")), number(read("memory.limit_in_bytes"))
-		for line := range strings.Lines(read("memory.stat")) {
-			if value, found := strings.CutPrefix(strings.TrimSpace(line), "total_rss "); found {
-				m.anonymous = number(value)
-			}
+		if f := strings.SplitN(strings.TrimSpace(line), ":", 3); f[1] == controller {
+			return filepath.Join("/sys/fs/cgroup", controller, f[2])
 		}
 	}
-	if m.anonymous == 0 || m.limit == 0 {
-		c.t.Fatal(errors.New("the control group of memory is not there"))
-	}
-	return m
+	c.t.Fatalf("the container has no control group of %s:\n%s", controller, groups)
+	return ""
 }
