@@ -107,6 +107,28 @@ func TestPlugin(t *testing.T) {
 			}
 		})
 	}
+	t.Run("tokenCommand", func(t *testing.T) {
+		c := c.in(t)
+		upgrade := func(program string) {
+			c.helm("upgrade", "vedette", chart, "--reuse-values", "--set", "agent.env[0].name=TOKEN", "--set", "agent.env[0].value=secret",
+				"--set", "agent.config.clouddriver.auth.tokenCommand.command="+program, "--set", "agent.config.clouddriver.auth.tokenCommand.args={cloud}")
+		}
+		upgrade("other")
+		c.await("the new agent says that the program is missing", func() error {
+			out, err := c.Plane.KubectlCombinedOutput(c.ctx, "-n", c.namespace, "logs", "-l", "app.kubernetes.io/component=agent", "--tail=-1")
+			if !strings.Contains(string(out), "tokenCommand: run other: ") {
+				return errors.Join(err, fmt.Errorf("got %s", out))
+			}
+			t.Log(lineWith(string(out), "tokenCommand: run other: "))
+			return nil
+		})
+		if err := bothAreReady(); err != nil {
+			t.Errorf("the agent from before does not go on: %v", err)
+		}
+		upgrade("doctl")
+		c.kubectl("rollout", "status", "deployment/spin-armory-agent", "--timeout="+timeout.String())
+		c.await("both accounts are Ready", bothAreReady)
+	})
 	c.helm("uninstall", "vedette", "--wait")
 }
 
