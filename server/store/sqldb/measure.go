@@ -35,13 +35,13 @@ const slowWrite = 5 * time.Second
 
 // measure runs one attempt to write.
 func (d *DB) measure(run func() error) error {
-	var ended atomic.Bool
+	var w slowWriteLog
 	start := time.Now()
-	slow := time.AfterFunc(slowWrite, func() { d.warnWhileSlow(start, &ended) })
+	slow := time.AfterFunc(slowWrite, func() { d.warnWhileSlow(start, &w) })
 	err := run()
-	ended.Store(true)
+	w.ended.Store(true)
 	took := time.Since(start)
-	if !slow.Stop() {
+	if !slow.Stop() && w.warned.Load() {
 		d.Log.Info("a write that took long has ended", "database", d.name, "took", took.Round(time.Millisecond), "error", err)
 	}
 	if d.onTransaction != nil {
@@ -50,16 +50,23 @@ func (d *DB) measure(run func() error) error {
 	return err
 }
 
+// slowWriteLog is what the log and a write know of each other.
+type slowWriteLog struct {
+	ended  atomic.Bool
+	warned atomic.Bool // the log has a line about this write, and not only about others
+}
+
 // warnWhileSlow writes a line now, and again from time to time until the write has ended.
-func (d *DB) warnWhileSlow(start time.Time, ended *atomic.Bool) {
-	if ended.Load() {
+func (d *DB) warnWhileSlow(start time.Time, w *slowWriteLog) {
+	if w.ended.Load() {
 		return
 	}
 	if _, ok := d.slowWrites.Allow(); ok {
+		w.warned.Store(true)
 		d.Log.Warn("the database takes long to write, and changes and operations wait: look at its disk, and for locks of other programs",
 			"database", d.name, "after", time.Since(start).Round(time.Second))
 	}
-	time.AfterFunc(slowWrite, func() { d.warnWhileSlow(start, ended) })
+	time.AfterFunc(slowWrite, func() { d.warnWhileSlow(start, w) })
 }
 
 func (d *DB) resultOf(err error) TransactionResult {
