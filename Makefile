@@ -176,6 +176,7 @@ ASSIGNMENTS ?= ./...
 assignments:
 	@go build -o bin/ ./internal/lint/assignments
 	go vet $(FIX) -tags $(TAGS) -vettool=bin/assignments $(ASSIGNMENTS)
+	for module in tools/release tools/chart tools/chart/node; do go vet -C $$module $(FIX) -vettool=$(CURDIR)/bin/assignments ./...; done
 
 fmt:
 	gofmt -w .

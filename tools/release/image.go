@@ -158,7 +158,8 @@ func (b *build) newImage(base v1.Layer, bin binary) (v1.Image, error) {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Created = bin.os, bin.arch, v1.Time{Time: b.time}
+	config.OS, config.Architecture = bin.os, bin.arch
+	config.Created = v1.Time{Time: b.time}
 	config.Config = v1.Config{
 		User: fmt.Sprintf("%d:%[1]d", user), Entrypoint: []string{"/usr/bin/" + bin.program.name}, WorkingDir: "/var/lib/vedette",
 		Env: []string{"PATH=/usr/bin:/plugins", "HOME=/var/lib/vedette"}, Labels: b.annotations(bin.program.name),

@@ -287,7 +287,8 @@ func withID(o object, patch map[string]any) map[string]any {
 		metadata = map[string]any{}
 	}
 	metadata["name"] = o.name()
-	patch["apiVersion"], patch["kind"], patch["metadata"] = o["apiVersion"], o.kind(), metadata
+	patch["apiVersion"], patch["kind"] = o["apiVersion"], o.kind()
+	patch["metadata"] = metadata
 	return patch
 }
 
