@@ -97,7 +97,7 @@ func (c *cluster) useDatabase(scheme string, database *databases.Server, refused
 	before := c.pods(serverPods)[0]
 	database.Stop()
 	c.await("the server is not ready", c.serverIsNotReady)
-	c.await("the Pod says that the database does not answer", func() error { return c.says("the database does not answer") })
+	c.await("the Pod says that the database does not answer", func() error { return c.says("server does not answer") })
 	database.Start()
 	c.await("the account is Ready", accountIsReady)
 	if after := c.pods(serverPods)[0]; after.Metadata.UID != before.Metadata.UID || after.Status.ContainerStatuses[0].RestartCount != before.Status.ContainerStatuses[0].RestartCount {

@@ -211,7 +211,8 @@ func (c *cluster) fill(file string) {
 func (c *cluster) says(texts ...string) error {
 	var said strings.Builder
 	for _, args := range [][]string{
-		{"describe", "pods"}, {"logs", "-l", "app.kubernetes.io/component=server"}, {"logs", "-l", "app.kubernetes.io/component=server", "--previous"}} {
+		{"describe", "pods"}, {"logs", "-l", "app.kubernetes.io/component=server", "--tail=-1"},
+		{"logs", "-l", "app.kubernetes.io/component=server", "--tail=-1", "--previous"}} {
 		out, _ := c.Plane.KubectlCombinedOutput(c.ctx, append([]string{"-n", c.namespace}, args...)...)
 		said.Write(out)
 	}
