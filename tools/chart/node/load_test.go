@@ -16,20 +16,22 @@ import (
 
 // A load runs operations and reads without pause, and remembers what came of both.
 type load struct {
-	base    string                              // of the REST API
-	path    string                              // that is read
-	wrong   func(status int, body string) error // whether an answer is wrong; errors of the server are not answers
-	account string                              // of operations; none without it
-	prefix  string                              // of the names of ConfigMaps, which are also the ids of requests
-	refusal string                              // with which tasks may fail that have no effect; empty for none
+	base      string                              // of the REST API
+	path      string                              // that is read
+	wrong     func(status int, body string) error // whether an answer is wrong; errors of the server are not answers
+	account   string                              // of operations; none without it
+	namespace string                              // of operations
+	prefix    string                              // of the names of ConfigMaps, which are also the ids of requests
+	refusals  []string                            // texts with which tasks may fail that have no effect
 
 	mu         sync.Mutex
 	operations map[string]bool // that the server accepted, by the name of their ConfigMap: whether they have succeeded
 	problems   []string
 	answers    int
+	refused    []string  // operations that the server accepted, and said that they have no effect
 	last       time.Time // of an answer
 	longest    time.Duration
-	refusals   map[string]int
+	unanswered map[string]int // requests, by status
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -44,7 +46,8 @@ var impatient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 
 func startLoad(t *testing.T, l *load) *load {
 	ctx, cancel := context.WithCancel(t.Context())
-	l.stop, l.operations, l.refusals, l.last = cancel, map[string]bool{}, map[string]int{}, time.Now()
+	l.stop, l.operations = cancel, map[string]bool{}
+	l.unanswered, l.last = map[string]int{}, time.Now()
 	l.done.Go(func() {
 		for ctx.Err() == nil {
 			l.read(ctx)
@@ -106,7 +109,7 @@ func (l *load) read(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if status == 0 || status >= 500 {
-		l.refusals[fmt.Sprint(status)]++
+		l.unanswered[fmt.Sprint(status)]++
 		return
 	}
 	l.answers++
@@ -122,7 +125,7 @@ func (l *load) operate(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	operation := fmt.Sprintf(`[{"deployManifest": {"account": %q, "moniker": {"app": "load"}, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap",
-"metadata": {"name": %q, "namespace": "load", "annotations": {"strategy.spinnaker.io/versioned": "false"}}, "data": {"name": %[2]q}}]}}]`, l.account, name)
+"metadata": {"name": %q, "namespace": %q, "annotations": {"strategy.spinnaker.io/versioned": "false"}}, "data": {"name": %[2]q}}]}}]`, l.account, name, l.namespace)
 	var started struct{ ID string }
 	for started.ID == "" {
 		status, body := l.request(ctx, http.MethodPost, "/kubernetes/ops?clientRequestId="+name, operation)
@@ -154,7 +157,7 @@ func (l *load) operate(name string) {
 		}
 		switch {
 		case status == http.StatusOK && json.Unmarshal([]byte(body), &task) == nil && task.Status.Completed:
-			if task.Status.Failed && l.refusal != "" && strings.Contains(body, l.refusal) {
+			if task.Status.Failed && slices.ContainsFunc(l.refusals, func(text string) bool { return strings.Contains(body, text) }) {
 				l.refuse(name)
 				return
 			}
@@ -176,12 +179,12 @@ func (l *load) operate(name string) {
 	}
 }
 
-// refuse notes that the server says of an operation that it has not begun it.
+// refuse notes that the server says of an operation that it has no effect.
 func (l *load) refuse(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.operations, name)
-	l.refusals["not begun"]++
+	l.refused = append(l.refused, name)
 }
 
 func (l *load) problem(format string, args ...any) {
@@ -203,7 +206,7 @@ func (l *load) check(c *cluster) {
 				Data     map[string]string
 			}
 		}
-		c.get("/api/v1/namespaces/load/configmaps", &list)
+		c.get("/api/v1/namespaces/"+l.namespace+"/configmaps", &list)
 		there := map[string]bool{}
 		for _, o := range list.Items {
 			there[o.Metadata.Name] = o.Data["name"] == o.Metadata.Name
@@ -213,6 +216,11 @@ func (l *load) check(c *cluster) {
 				c.t.Errorf("operation %s was accepted, and the cluster does not have its ConfigMap", name)
 			}
 		}
+		for _, name := range l.refused {
+			if there[name] {
+				c.t.Errorf("operation %s has no effect, says the server, and the cluster has its ConfigMap", name)
+			}
+		}
 		if len(l.operations) == 0 {
 			c.t.Error("no operation was accepted")
 		}
@@ -220,6 +228,6 @@ func (l *load) check(c *cluster) {
 	if l.answers == 0 {
 		c.t.Error("no read was answered")
 	}
-	c.t.Logf("%d operations, %d answers to reads, longest time without one %v; no answer: %v", len(l.operations), l.answers,
-		l.longest.Round(10*time.Millisecond), l.refusals)
+	c.t.Logf("%d operations, and %d without effect; %d answers to reads, longest time without one %v; no answer: %v", len(l.operations), len(l.refused),
+		l.answers, l.longest.Round(10*time.Millisecond), l.unanswered)
 }

@@ -16,8 +16,7 @@ import (
 // TestSlowVolume runs the server on a disk that becomes slow, and then hardly writes at all, while a client runs operations.
 func TestSlowVolume(t *testing.T) {
 	c := newCluster(t, "slow")
-	c.create("/api/v1/namespaces", object{"metadata": object{"name": "load"}})
-	c.createConfigMap("load", "fixed")
+	c.createConfigMap(c.namespace, "fixed")
 	disk := c.loopDisk()
 	c.volume(serverClaim, disk)
 	c.install("vedette", "agent.account.name=prod", "agent.rbac.kinds={Namespace,ConfigMap}")
@@ -58,8 +57,8 @@ func TestSlowVolume(t *testing.T) {
 	} {
 		t.Run(limit.name, func(t *testing.T) {
 			c := c.in(t)
-			l := startLoad(t, &load{base: server, account: "prod", prefix: strings.ReplaceAll(limit.name, " ", "-"), path: "/manifests/prod/load/configMap%20fixed",
-				refusal: "so late that the server did not begin it", wrong: func(status int, body string) error {
+			l := startLoad(t, &load{base: server, account: "prod", namespace: c.namespace, prefix: strings.ReplaceAll(limit.name, " ", "-"), path: "/manifests/prod/" + c.namespace + "/configMap%20fixed",
+				refusals: []string{"so late that the server did not begin it", "so nothing was done"}, wrong: func(status int, body string) error {
 					if status != http.StatusOK || !strings.Contains(body, "value") {
 						return errors.New("the object is there, and has not changed")
 					}

@@ -13,8 +13,7 @@ import (
 // TestUpgrade goes from the version before to this one and back, while a client runs operations and another one reads.
 func TestUpgrade(t *testing.T) {
 	c := newCluster(t, "upgrade")
-	c.create("/api/v1/namespaces", object{"metadata": object{"name": "load"}})
-	c.create("/api/v1/namespaces/load/configmaps", object{"metadata": object{"name": "fixed"}, "data": object{"value": "does not change"}})
+	c.create("/api/v1/namespaces/upgrade/configmaps", object{"metadata": object{"name": "fixed"}, "data": object{"value": "does not change"}})
 	c.volume(serverClaim, c.disk("server"))
 	// ConfigMaps are watched, so that reads are of what is stored.
 	settings := []string{"agent.account.name=prod", "agent.replicas=2", "agent.rbac.kinds={Namespace,Pod,ConfigMap}"}
@@ -23,8 +22,8 @@ func TestUpgrade(t *testing.T) {
 	c.await("the account is Ready", func() error { return c.accountIsReady("prod", "--server", base) })
 	for _, step := range []struct{ name, version string }{{"upgrade", newVersion}, {"downgrade", oldVersion}, {"upgrade again", newVersion}} {
 		t.Run(step.name, func(t *testing.T) {
-			l := startLoad(t, &load{base: base, account: "prod", prefix: strings.ReplaceAll(step.name, " ", "-"),
-				path: "/manifests/prod/load/configMap%20fixed", wrong: func(status int, body string) error {
+			l := startLoad(t, &load{base: base, account: "prod", namespace: c.namespace, prefix: strings.ReplaceAll(step.name, " ", "-"),
+				path: "/manifests/prod/upgrade/configMap%20fixed", wrong: func(status int, body string) error {
 					if status != http.StatusOK || !strings.Contains(body, "does not change") {
 						return errors.New("the object is there, and has not changed")
 					}
@@ -66,7 +65,7 @@ func (l *load) hasRun() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.answers < 10 || l.account != "" && len(l.operations) < 3 {
-		return fmt.Errorf("%d answers, %d operations, no answers: %v, problems: %v", l.answers, len(l.operations), l.refusals, l.problems)
+		return fmt.Errorf("%d answers, %d operations, no answers: %v, problems: %v", l.answers, len(l.operations), l.unanswered, l.problems)
 	}
 	return nil
 }
