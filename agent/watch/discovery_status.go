@@ -36,9 +36,9 @@ func (w *Watcher) discoverySucceeded(ctx context.Context, unknownGroups []string
 	return w.endIfSinkFailed(w.clearStall(ctx, discoveryStall))
 }
 
-// discoveryFailed reports that discovery failed. It does so at once if there are no feeds yet, because then nothing
-// of the account can be read, and if there are no credentials or they are rejected, which does not pass as the restart of an API
-// server does; otherwise after Config.MaxBackoff. The feeds report their own states, but none of them says that kinds are missing.
+// discoveryFailed reports that discovery failed, because the feeds report their own states, but none of them says that kinds are
+// missing. It waits for Config.MaxBackoff, in which an API server may restart. It does not wait if there are no feeds yet, because then
+// nothing of the account can be read, nor if credentials are missing or rejected, because waiting does not change that.
 func (w *Watcher) discoveryFailed(ctx context.Context, err error) {
 	if kube.StatusCode(err) == http.StatusUnauthorized || kube.IsCertificateError(err) {
 		w.c.ReloadCredentials()

@@ -50,7 +50,7 @@ func (s *Sender) ResolveTarget(ctx context.Context, t vedette.Target) (Path, err
 	return p, nil
 }
 
-// urlPath returns the URL path of the object, or of the collection if there is no name.
+// urlPath returns the URL path of the object, or of its collection if the name is empty.
 func (p Path) urlPath() string {
 	path := GroupVersionPath(p.APIVersion())
 	if p.Namespace != "" {

@@ -20,8 +20,8 @@ import (
 // without a copy of it. It is written as rounds, salt and tag.
 //
 // The salt is random, so that nothing can be computed in advance, and equal Secrets of two
-// clusters, namespaces or series have different digests. The rounds make a guess at a password as
-// slow as a login. There is no key that could be lost or stolen: any agent of the cluster can
+// clusters, namespaces or series have different digests. The rounds make each guess at a
+// password slow. No key is needed, so none can be lost or stolen, and any agent of the cluster can
 // compare.
 type digest struct {
 	rounds    int
@@ -31,7 +31,7 @@ type digest struct {
 const (
 	// secretRounds take 0.1 to 0.4 s: what OWASP asks of PBKDF2 with SHA-256.
 	secretRounds = 600_000
-	// nonSecretRounds suffice because whoever can read the digest can read the object too.
+	// nonSecretRounds is 1, because whoever can read the digest can read the object too.
 	nonSecretRounds = 1
 	// maxRounds limits the cost of an annotation that others wrote.
 	maxRounds = 1_000_000
