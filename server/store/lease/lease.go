@@ -2,7 +2,7 @@
 // process that holds it, which renews it every second. A server cannot stop another one that is frozen or partitioned, but it can take
 // the lease over if that has not been renewed for a while; the other one notices before it writes again.
 //
-// Package sqldb reads and writes the row.
+// Package sqldb reads and writes the row. docs/decisions/0185 says how several servers will share a database.
 package lease
 
 import (
