@@ -1,8 +1,9 @@
-// Package lease has the rules by which one server at a time writes to a database that several can reach. The lease is a row that names the
-// process that holds it, which renews it every second. A server cannot stop another one that is frozen or partitioned, but it can take
-// the lease over if that has not been renewed for a while; the other one notices before it writes again.
+// Package lease has the rules by which a process may write to a database that several can reach. The lease is a row that names the
+// process that holds it, which renews it every second. Either one server uses the database alone, and there is one row; or several share
+// it, and each has a row of its own (docs/decisions/0185). A server cannot stop another one that is frozen or partitioned, but it can take
+// the lease over, or delete the row, if that has not been renewed for a while; the other one notices before it writes again.
 //
-// Package sqldb reads and writes the row. docs/decisions/0185 says how several servers will share a database.
+// Package sqldb reads and writes the rows.
 package lease
 
 import (
@@ -23,13 +24,25 @@ const (
 	OwnTTL = 3 * time.Second
 	// OtherTTL is the same for all other servers.
 	OtherTTL = 10 * time.Second
+	// SharedTTL is the same for a server that shares the database: the others take its accounts over.
+	SharedTTL = 3 * time.Second
 )
 
 // ErrLost means that another server has taken the database over.
 var ErrLost = errors.New("the lease of the database is lost")
 
+// Table says which table a row is in.
+type Table string
+
+// The tables.
+const (
+	Exclusive Table = "lease"   // one row: of the server that uses the database alone
+	Shared    Table = "servers" // a row for each server that shares it
+)
+
 // Row is the stored lease. Times are in microseconds of the database's clock. A free lease has no token.
 type Row struct {
+	Table               Table
 	Server, Host, Token string
 	Taken, Renewed, Now int64
 }
@@ -37,12 +50,20 @@ type Row struct {
 // Age is the time since the last renewal.
 func (r Row) Age() time.Duration { return time.Duration(r.Now-r.Renewed) * time.Microsecond }
 
-// InUseError names the process that holds the lease.
-func (r Row) InUseError() error {
-	return vedette.Errorf(vedette.Conflict,
-		"the database is used by another server: %s on host %s, which started at %s and was last seen %v before %s by the database's clock. "+
-			"Several servers on one database are not supported yet: stop the other server, or give this one a database of its own",
+// InUseError names the process because of which another one cannot use the database.
+func (h *Holder) InUseError(r Row) error {
+	who := fmt.Sprintf("%s on host %s, which started at %s and was last seen %v before %s by the database's clock",
 		r.Server, r.Host, format(r.Taken), max(0, r.Age()).Round(time.Millisecond), format(r.Now))
+	switch {
+	case r.Table == Exclusive:
+		return vedette.Errorf(vedette.Conflict, "the database is used by another server, which does not share it: %s. "+
+			"Stop the other server, or give this one a database of its own", who)
+	case r.Server == string(h.Server):
+		return vedette.Errorf(vedette.Conflict, "another process has the id of this server: %s. "+
+			"Give each server an id of its own, or stop the other process", who)
+	}
+	return vedette.Errorf(vedette.Conflict, "the database is shared by other servers, one of which is %s. "+
+		"Let this server share it too (kubesvc.cluster), stop the others, or give this one a database of its own", who)
 }
 
 func format(micros int64) string { return time.UnixMicro(micros).UTC().Format(time.RFC3339) }
@@ -97,6 +118,9 @@ func NewHolder(server vedette.ServerID, host string) *Holder {
 
 // TTL returns after which time without renewal a lease expires for this process.
 func (h *Holder) TTL(row Row) time.Duration {
+	if row.Table == Shared {
+		return SharedTTL
+	}
 	if row.Server == string(h.Server) && row.Host == h.Host {
 		return OwnTTL
 	}
@@ -135,7 +159,7 @@ func (h *Holder) MarkLost(row Row) error {
 	defer h.mu.Unlock()
 	who := fmt.Sprintf("server %s on host %s took over the database at %s", row.Server, row.Host, format(row.Taken))
 	if row.Token == "" {
-		who = "another server has used the database, or the lease was deleted"
+		who = "another server has used the database or evicted this one, or the lease was deleted"
 	}
 	h.lost = fmt.Errorf("%w: %w", vedette.Errorf(vedette.Unavailable, "%s, because this server had not renewed its lease; this server stops",
 		who), ErrLost)

@@ -28,6 +28,8 @@ type Config struct {
 	// are alone.
 	Server vedette.ServerID
 	Host   string // of the server, for messages to operators
+	// Sharing lets other servers use the database at the same time; nil if this one uses it alone. SQLite cannot be shared.
+	Sharing *Sharing
 	// MaxConns is the maximum number of connections to the database; 0 means 16. Each is a
 	// process of some 10 MB on a PostgreSQL server.
 	MaxConns int
@@ -47,11 +49,15 @@ type DB struct {
 	Reads           *sql.DB // the same as db, except with SQLite, whose readers do not wait for the writer
 	durable         *sql.DB // SQLite only: its commits survive a power failure; nil if all do
 	migrator        *sql.DB // like db, but without a time limit for statements
+	renewals        *sql.DB // one connection for the lease of a server that shares the database; otherwise nil
 	Log             *slog.Logger
 	writeSemaphore  *admission.Semaphore
 	writeStatements statements     // of db
 	readStatements  statements     // of reader
 	lease           *databaseLease // nil if none is needed
+	sharing         *Sharing       // nil if no other server uses the database
+	hasServersTable bool           // the schema has it
+	knownSchema     int64          // the newest version of the schema that this program knows
 	writes          writeState
 	slowWrites      logthrottle.Limiter // lines of the log
 
@@ -117,25 +123,79 @@ func (d *DB) connect(ctx context.Context, cfg Config) error {
 	if err := d.WithTimeout(ctx, d.db.PingContext); err != nil {
 		return err
 	}
+	if d.knownSchema, err = d.knownVersion(); err != nil {
+		return err
+	}
 	return d.acquireLeaseAndMigrate(ctx, cfg)
 }
 
 // acquireLeaseAndMigrate acquires the lease before it changes the schema, because another server
-// that is running would not survive that. A schema from before the lease is migrated first.
+// that is running would not survive that. A schema from before the lease is migrated first. Servers that share the database migrate it while
+// others run, if these can use the result.
 func (d *DB) acquireLeaseAndMigrate(ctx context.Context, cfg Config) error {
 	if cfg.Server == "" || d.Dialect.clockExpr == "" {
+		if cfg.Sharing != nil {
+			return vedette.Errorf(vedette.Invalid, "%s is used by one process at a time, so servers cannot share it: use PostgreSQL, MariaDB or MySQL", d.Dialect.Name)
+		}
 		return d.migrate(ctx)
 	}
-	hasLease := d.hasLeaseTable(ctx)
-	if hasLease {
+	version, err := d.storedVersion(ctx)
+	if err != nil {
+		return err
+	}
+	d.hasServersTable = version >= serversVersion
+	if cfg.Sharing == nil {
+		return d.acquireAndMigrate(ctx, cfg, version)
+	}
+	if !d.hasServersTable {
+		if err := d.migrateAlone(ctx, cfg, version); err != nil {
+			return err
+		}
+		d.hasServersTable = true
+	}
+	if err := d.migrateBesideOthers(ctx); err != nil {
+		return err
+	}
+	d.sharing = cfg.Sharing
+	return d.acquireLease(ctx, cfg)
+}
+
+// acquireAndMigrate is acquireLeaseAndMigrate for a server that uses the database alone.
+func (d *DB) acquireAndMigrate(ctx context.Context, cfg Config, version int64) error {
+	if version >= leaseVersion {
 		if err := d.acquireLease(ctx, cfg); err != nil {
 			return err
 		}
 	}
-	if err := d.migrate(ctx); err != nil || hasLease {
+	if err := d.migrate(ctx); err != nil {
 		return err
 	}
+	d.hasServersTable = true
+	if version >= leaseVersion {
+		return nil
+	}
 	return d.acquireLease(ctx, cfg)
+}
+
+// migrateAlone migrates a schema that servers cannot share yet, while this one uses the database alone.
+func (d *DB) migrateAlone(ctx context.Context, cfg Config, version int64) error {
+	if version < leaseVersion {
+		return d.migrate(ctx)
+	}
+	cfg.Sharing = nil
+	err := d.acquireLease(ctx, cfg)
+	if err == nil {
+		err = d.migrate(ctx)
+		err = errors.Join(err, d.lease.release())
+		d.lease, d.cleanup = nil, d.cleanup[:len(d.cleanup)-1]
+	}
+	if vedette.KindOf(err) != vedette.Conflict {
+		return err
+	}
+	if migrated, errRead := d.storedVersion(ctx); errRead != nil || migrated < serversVersion {
+		return errors.Join(err, errRead)
+	}
+	return nil // another server that shares the database has migrated it
 }
 
 // acquireLease acquires the lease, which Close releases.

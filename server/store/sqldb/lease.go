@@ -5,36 +5,77 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette/server/store/lease"
 )
 
-// databaseLease reads and writes the row of the lease. A nil lease lets every process write. SQLite needs no lease: the process
-// locks the file, and the operating system unlocks it when the process ends.
+// databaseLease reads and writes the row that says that this process may write: the one of table lease for a server that uses the
+// database alone, its own in table servers for one that shares it. A nil lease lets every process write. SQLite needs no lease: the
+// process locks the file, and the operating system unlocks it when the process ends.
 type databaseLease struct {
 	*lease.Holder
 	db       *DB
+	conns    *sql.DB // for renewals
+	table    leaseTable
 	renewing chan struct{} // holds an element while a renewal is in progress
 }
 
-func newLease(db *DB, cfg Config) *databaseLease {
-	return &databaseLease{db: db, Holder: lease.NewHolder(cfg.Server, cfg.Host), renewing: make(chan struct{}, 1)}
+// leaseTable is where a lease is. Its statements have the arguments that args returns.
+type leaseTable struct {
+	read, renew, release Statement
+	args                 []any // of read; the others have the token, too
+	// take makes the row that of the holder, once all others have ended.
+	take func(ctx context.Context, tx *Tx) error
+	// blocks reports whether a row of a process prevents that this one takes the lease.
+	blocks func(lease.Row) bool
 }
 
-// acquire takes the lease. It waits for as long as another process that holds the lease may be
+func newLease(db *DB, cfg Config) *databaseLease {
+	l := &databaseLease{db: db, Holder: lease.NewHolder(cfg.Server, cfg.Host), conns: db.db, renewing: make(chan struct{}, 1)}
+	if cfg.Sharing == nil {
+		l.table = l.exclusiveTable()
+	} else {
+		l.table = l.serversTable(*cfg.Sharing)
+		l.conns = db.renewals
+	}
+	return l
+}
+
+func (l *databaseLease) exclusiveTable() leaseTable {
+	clock := l.db.Dialect.clockExpr
+	return leaseTable{
+		read:    selectLease(&l.db.Dialect, ""),
+		renew:   Named("renew the lease", `UPDATE lease SET renewed = `+clock+` WHERE id = 1 AND token = ?`),
+		release: Named("release the lease", `UPDATE lease SET token = '' WHERE id = 1 AND token = ?`),
+		take:    l.takeAlone,
+		blocks:  func(lease.Row) bool { return true },
+	}
+}
+
+// takeAlone takes the lease. Rows of servers that shared the database are deleted: all of them have ended.
+func (l *databaseLease) takeAlone(ctx context.Context, tx *Tx) error {
+	if _, err := tx.Exec(ctx, Named("take the lease", `UPDATE lease SET server = ?, host = ?, token = ?, taken = `+tx.Dialect.clockExpr+`, renewed = `+
+		tx.Dialect.clockExpr+` WHERE id = 1`), string(l.Server), l.Host, l.Token); err != nil {
+		return err
+	}
+	return l.endSharing(ctx, tx)
+}
+
+// acquire takes the lease. It waits for as long as another process that prevents it may be
 // alive. The error is vedette.Conflict if one is.
 func (l *databaseLease) acquire(ctx context.Context) error {
-	var first lease.Observation
+	first := map[string]lease.Observation{}
 	for {
-		decision, row, err := l.tryAcquire(ctx, &first)
+		decision, row, err := l.tryAcquire(ctx, first)
 		switch {
 		case err != nil:
 			return err
 		case decision == lease.Take:
 			return nil
 		case decision == lease.Refuse:
-			return row.InUseError()
+			return l.InUseError(row)
 		}
 		select {
 		case <-ctx.Done():
@@ -44,33 +85,50 @@ func (l *databaseLease) acquire(ctx context.Context) error {
 	}
 }
 
-func (l *databaseLease) tryAcquire(ctx context.Context, first *lease.Observation) (decision lease.Decision, row lease.Row, err error) {
+// tryAcquire takes the lease if no other process prevents it. Otherwise it returns one that does. The observations are those of earlier
+// calls, by the tokens of processes.
+func (l *databaseLease) tryAcquire(ctx context.Context, first map[string]lease.Observation) (decision lease.Decision, blocker lease.Row, err error) {
 	began := time.Now()
 	err = l.db.writeWithoutLease(ctx, func(ctx context.Context, tx *Tx) error {
-		row, err = lockLeaseRow(ctx, tx)
+		rows, err := l.lockRows(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if first.At.IsZero() {
-			*first = lease.Observation{Row: row, At: began}
-			l.logWait(row)
-		}
-		decision = first.Decide(row, began.Sub(first.At), l.TTL(row))
-		if row.Token == l.Token {
-			decision = lease.Take // it was taken by a commit whose answer was lost
-		}
+		decision, blocker = l.decide(rows, first, began)
 		if decision != lease.Take {
 			return nil
 		}
-		_, err := tx.Exec(ctx, Named("take the lease", `UPDATE lease SET server = ?, host = ?, token = ?, taken = `+tx.Dialect.clockExpr+`, renewed = `+
-			tx.Dialect.clockExpr+` WHERE id = 1`),
-			string(l.Server), l.Host, l.Token)
-		return err
+		return l.table.take(ctx, tx)
 	})
 	if err == nil && decision == lease.Take {
 		l.Confirm(began)
 	}
-	return decision, row, err
+	return decision, blocker, err
+}
+
+// decide returns what the rows of all processes together mean.
+func (l *databaseLease) decide(rows []lease.Row, first map[string]lease.Observation, began time.Time) (lease.Decision, lease.Row) {
+	decision, blocker := lease.Take, lease.Row{}
+	for _, row := range rows {
+		if row.Token == "" || row.Token == l.Token || !l.table.blocks(row) {
+			continue // free, or taken by a commit whose answer was lost
+		}
+		key := string(row.Table) + " " + row.Server
+		observed, known := first[key]
+		if !known {
+			observed = lease.Observation{Row: row, At: began}
+			first[key] = observed
+			l.logWait(row)
+		}
+		switch observed.Decide(row, began.Sub(observed.At), l.TTL(row)) {
+		case lease.Refuse:
+			return lease.Refuse, row
+		case lease.Wait:
+			decision, blocker = lease.Wait, row
+		case lease.Take:
+		}
+	}
+	return decision, blocker
 }
 
 func selectLease(d *Dialect, suffix string) Statement {
@@ -82,21 +140,38 @@ func scanLease(row Scanner) (r lease.Row, err error) {
 	return r, err
 }
 
-// lockLeaseRow reads the lease and locks its row until the transaction ends.
-func lockLeaseRow(ctx context.Context, tx *Tx) (lease.Row, error) {
+// lockRows reads the leases of all processes. It writes the row of table lease, also to lock it: so processes that start wait for each
+// other, and if they use different nodes of a Galera cluster, which does not lock rows, one of them fails.
+func (l *databaseLease) lockRows(ctx context.Context, tx *Tx) ([]lease.Row, error) {
+	n, err := tx.Exec(ctx, Named("lock the lease", `UPDATE lease SET id = 1 WHERE id = 1`))
+	if err != nil {
+		return nil, err
+	}
 	row, err := scanLease(tx.QueryRow(ctx, selectLease(tx.Dialect, tx.Dialect.ForUpdate)))
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sql.ErrNoRows) && n == 0 {
 		_, err = tx.Exec(ctx, Named("insert the lease", `INSERT INTO lease (id, server, host, token, taken, renewed) VALUES (1, '', '', '', 0, 0)`))
 	}
-	return row, err
+	if err != nil {
+		return nil, err
+	}
+	row.Table = lease.Exclusive
+	rows := []lease.Row{row}
+	if !l.db.hasServersTable {
+		return rows, nil
+	}
+	err = tx.QueryEach(ctx, func(r *sql.Rows) error {
+		row, err := scanLease(r)
+		row.Table = lease.Shared
+		rows = append(rows, row)
+		return err
+	}, selectServerLeases(tx.Dialect, ""))
+	return rows, err
 }
 
 // logWait logs why the start takes longer.
 func (l *databaseLease) logWait(row lease.Row) {
-	if row.Token != "" {
-		l.db.Log.Info("waiting until the lease of another process has expired",
-			"server", row.Server, "host", row.Host, "seen", row.Age().Round(time.Millisecond), "atMost", l.TTL(row))
-	}
+	l.db.Log.Info("waiting until the lease of another process has expired",
+		"server", row.Server, "host", row.Host, "seen", row.Age().Round(time.Millisecond), "atMost", l.TTL(row))
 }
 
 // check returns an error unless the lease is ours. It renews the lease if that is not certain.
@@ -129,7 +204,7 @@ func (l *databaseLease) checkBeforeCommit(ctx context.Context, tx *Tx) error {
 	if fresh, err := l.IsFresh(); fresh || err != nil {
 		return err
 	}
-	row, err := scanLease(tx.QueryRow(ctx, selectLease(tx.Dialect, "")))
+	row, err := scanLease(tx.QueryRow(ctx, l.table.read, l.table.args...))
 	if err == nil && row.Token == l.Token {
 		return nil
 	}
@@ -168,13 +243,13 @@ func (l *databaseLease) renew(ctx context.Context, since time.Time) error {
 // ours, it returns whose it is.
 func (l *databaseLease) renewRow(ctx context.Context) (isOurs bool, row lease.Row, err error) {
 	d := &l.db.Dialect
-	err = l.db.withConn(ctx, l.db.db, func(ctx context.Context, conn *sql.Conn) error {
-		n, err := exec(ctx, conn, d, Named("renew the lease", `UPDATE lease SET renewed = `+d.clockExpr+` WHERE id = 1 AND token = ?`), l.Token)
+	err = l.db.withConn(ctx, l.conns, func(ctx context.Context, conn *sql.Conn) error {
+		n, err := exec(ctx, conn, d, l.table.renew, l.argsWithToken()...)
 		isOurs = n > 0
 		if err != nil || isOurs {
 			return err
 		}
-		row, err = scanLease(conn.QueryRowContext(ctx, selectLease(d, "").SQL))
+		row, err = scanLease(conn.QueryRowContext(ctx, d.bind(l.table.read.SQL), l.table.args...))
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil // deleted by hand
 		}
@@ -183,13 +258,15 @@ func (l *databaseLease) renewRow(ctx context.Context) (isOurs bool, row lease.Ro
 	return isOurs, row, err
 }
 
+func (l *databaseLease) argsWithToken() []any { return append(slices.Clone(l.table.args), l.Token) }
+
 // release gives up the lease, so that the next server need not wait. Its error is only logged: the
 // next server waits.
 func (l *databaseLease) release() error {
 	ctx, cancel := context.WithTimeout(context.Background(), lease.OwnTTL)
 	defer cancel()
 	err := l.db.writeWithoutLease(ctx, func(ctx context.Context, tx *Tx) error {
-		_, err := tx.Exec(ctx, Named("release the lease", `UPDATE lease SET token = '' WHERE id = 1 AND token = ?`), l.Token)
+		_, err := tx.Exec(ctx, l.table.release, l.argsWithToken()...)
 		return err
 	})
 	if err != nil {
@@ -233,4 +310,6 @@ func (d *DB) writeWithoutLease(ctx context.Context, do func(ctx context.Context,
 }
 
 // IsOnlyWriter reports whether no other process inserts rows.
-func (d *DB) IsOnlyWriter() bool { return d.Dialect.clockExpr == "" || d.lease != nil }
+func (d *DB) IsOnlyWriter() bool {
+	return d.Dialect.clockExpr == "" || d.lease != nil && !d.IsShared()
+}

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/lease"
 )
 
 //go:embed migrations
@@ -42,14 +44,6 @@ func (d *DB) isUpToDate(ctx context.Context, provider *goose.Provider) (bool, er
 
 // leaseVersion is the version of the schema that introduced the lease.
 const leaseVersion = 6
-
-// hasLeaseTable reports whether the schema has a table for the lease. It ignores errors, because
-// the next statement reports them.
-func (d *DB) hasLeaseTable(ctx context.Context) bool {
-	var stored int64
-	err := d.QueryOne(ctx, ScanInto(&stored), selectSchemaVersion)
-	return err == nil && stored >= leaseVersion
-}
 
 // schemaVersions returns the schema's version and that of this program.
 func (d *DB) schemaVersions(ctx context.Context, provider *goose.Provider) (stored, known int64, err error) {
@@ -126,6 +120,45 @@ func (d *DB) migrate(ctx context.Context) error {
 		d.Log.Warn("a newer server has migrated the database; this one can use it", "schema", stored, "known", known)
 	}
 	return nil
+}
+
+// knownVersion returns the newest version of the schema that this program knows.
+func (d *DB) knownVersion() (int64, error) {
+	provider, err := d.migrationProvider()
+	if err != nil {
+		return 0, err
+	}
+	sources := provider.ListSources()
+	return sources[len(sources)-1].Version, nil
+}
+
+// migrateBesideOthers brings the schema up to date while other servers use it. The error is vedette.Conflict if one of them could not use it
+// any more.
+func (d *DB) migrateBesideOthers(ctx context.Context) error {
+	stored, err := d.storedVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if stored >= d.knownSchema {
+		return d.migrate(ctx) // checks whether this server can use it
+	}
+	required, err := requiredVersion(stored, d.Dialect.migrations, d.laterMigrations)
+	if err != nil {
+		return err
+	}
+	var id, version string
+	var known int64
+	err = d.QueryOne(ctx, ScanInto(&id, &version, &known), Named("find servers that cannot use the new schema",
+		`SELECT id, version, schema_version FROM servers WHERE schema_version < ? AND renewed > `+d.Dialect.clockExpr+` - ? ORDER BY schema_version LIMIT 1`),
+		required, lease.OtherTTL.Microseconds())
+	switch {
+	case err == nil:
+		return vedette.Errorf(vedette.Conflict, "this server migrates the database to schema version %d, which server %s of version %s cannot use (it knows %d): "+
+			"stop all servers of that version first, or upgrade to the version in between", d.knownSchema, id, version, known)
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	return d.migrate(ctx)
 }
 
 // compatibilityVersion is the version of the schema that introduced the table schema_compatibility. Servers that do not know it use

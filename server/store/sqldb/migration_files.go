@@ -82,6 +82,38 @@ func parseCompatibleFrom(version int64, text string) (int64, error) {
 	return from, nil
 }
 
+// requiredVersion returns which version of the schema a server must know to use the result of all migrations after a version.
+func requiredVersion(after int64, files ...fs.FS) (required int64, err error) {
+	for _, dir := range files {
+		if dir == nil {
+			continue
+		}
+		names, err := fs.Glob(dir, "*.sql")
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range names {
+			version, err := goose.NumericComponent(name)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", name, err)
+			}
+			if version <= max(after, compatibilityVersion) {
+				continue
+			}
+			text, err := fs.ReadFile(dir, name)
+			if err != nil {
+				return 0, err
+			}
+			from, err := parseCompatibleFrom(version, string(text))
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", name, err)
+			}
+			required = max(required, from)
+		}
+	}
+	return required, nil
+}
+
 // recordCompatibility returns the statements that write a row of schema_compatibility. MySQL commits each change of the schema, so a
 // migration that was interrupted may have written it.
 func recordCompatibility(version, from int64) []string {

@@ -104,6 +104,11 @@ func connectMySQL(_ context.Context, d *DB, cfg Config) error {
 		d.db.SetMaxIdleConns(cfg.MaxConns)
 	}
 	d.cleanup = append(d.cleanup, d.db.Close)
+	if cfg.Sharing != nil {
+		d.renewals = sql.OpenDB(readCommittedConnector{timeoutConnector{limitedConnector}})
+		d.renewals.SetMaxOpenConns(1)
+		d.cleanup = append(d.cleanup, d.renewals.Close)
+	}
 	return nil
 }
 

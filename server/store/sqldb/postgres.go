@@ -68,6 +68,20 @@ func connectPostgres(ctx context.Context, d *DB, cfg Config) error {
 	d.Reads, d.migrator = d.db, d.db
 	d.closeIdleConns = pool.Reset
 	d.cleanup = append(d.cleanup, d.db.Close)
+	if cfg.Sharing == nil {
+		return nil
+	}
+	single := config.Copy()
+	single.MaxConns = 1
+	renewals, err := pgxpool.NewWithConfig(ctx, single)
+	if err != nil {
+		return fmt.Errorf("create the connection of the lease: %w", err)
+	}
+	d.cleanup = append(d.cleanup, func() error { renewals.Close(); return nil })
+	d.renewals = stdlib.OpenDBFromPool(renewals)
+	d.renewals.SetMaxIdleConns(0)
+	d.closeIdleConns = func() { pool.Reset(); renewals.Reset() }
+	d.cleanup = append(d.cleanup, d.renewals.Close)
 	return nil
 }
 

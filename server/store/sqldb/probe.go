@@ -139,18 +139,36 @@ func (d *DB) storedVersion(ctx context.Context) (int64, error) {
 	return version.Int64, err
 }
 
-// describeLease says which server uses the database, if one does.
+// describeLease says which servers use the database, if any do.
 func (d *DB) describeLease(ctx context.Context, version int64) (string, error) {
 	if version < leaseVersion || d.Dialect.clockExpr == "" {
 		return "", nil
 	}
 	var row lease.Row
 	err := d.QueryOne(ctx, func(r Scanner) (err error) { row, err = scanLease(r); return err }, selectLease(&d.Dialect, ""))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", nil
-	case err != nil || row.Token == "" || row.Age() > lease.OtherTTL:
+	if err == nil && row.Token != "" && row.Age() <= lease.OtherTTL {
+		return fmt.Sprintf(", in use by server %s on host %s", row.Server, row.Host), nil
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) || version < serversVersion {
+		return "", ignoreNoRows(err)
+	}
+	var sharing []string
+	err = d.QueryEach(ctx, func(rows *sql.Rows) error {
+		row, err := scanLease(rows)
+		if row.Age() <= lease.OtherTTL {
+			sharing = append(sharing, fmt.Sprintf("server %s on host %s", row.Server, row.Host))
+		}
+		return err
+	}, selectServerLeases(&d.Dialect, ` ORDER BY id`))
+	if len(sharing) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf(", in use by server %s on host %s", row.Server, row.Host), nil
+	return ", shared by " + strings.Join(sharing, ", "), err
+}
+
+func ignoreNoRows(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/vedette-io/vedette/server/store/storetest"
 )
 
-// laterRelease returns the migrations of a release after this one: to version 16, which this one can use, and to more.
+// laterRelease returns the migrations of a release after this one: to version 17, which this one can use, and to more.
 func laterRelease(versions int) fstest.MapFS {
 	files := fstest.MapFS{}
 	for i, text := range []string{
-		"-- +goose Up\n-- Compatible from: 15\nALTER TABLE accounts ADD COLUMN later INT NOT NULL DEFAULT 0;\n",
-		"-- +goose Up\n-- Compatible from: 16\nCREATE TABLE later (id INT NOT NULL PRIMARY KEY);\n",
-		"-- +goose Up\n-- Compatible from: 18\nALTER TABLE later ADD COLUMN later INT NOT NULL DEFAULT 0;\n",
+		"-- +goose Up\n-- Compatible from: 16\nALTER TABLE accounts ADD COLUMN later INT NOT NULL DEFAULT 0;\n",
+		"-- +goose Up\n-- Compatible from: 17\nCREATE TABLE later (id INT NOT NULL PRIMARY KEY);\n",
+		"-- +goose Up\n-- Compatible from: 19\nALTER TABLE later ADD COLUMN later INT NOT NULL DEFAULT 0;\n",
 	}[:versions] {
-		files[fmt.Sprintf("%05d_later.sql", 16+i)] = &fstest.MapFile{Data: []byte(text)}
+		files[fmt.Sprintf("%05d_later.sql", 17+i)] = &fstest.MapFile{Data: []byte(text)}
 	}
 	return files
 }
@@ -70,19 +70,19 @@ func TestRollbackToServersThatCanUseTheSchema(t *testing.T) {
 		put(1, nil, "by-the-later-release", 1) // over two versions
 		var log bytes.Buffer
 		put(0, slog.New(slog.NewTextHandler(&log, nil)), "after-the-rollback", 2)
-		if !strings.Contains(log.String(), "a newer server has migrated the database") || !strings.Contains(log.String(), "schema=16 known=15") {
+		if !strings.Contains(log.String(), "a newer server has migrated the database") || !strings.Contains(log.String(), "schema=17 known=16") {
 			t.Errorf("got log %q, want that the schema is newer", log.String())
 		}
-		if text, err := sqldb.Probe(t.Context(), sqldb.Config{URL: url}); err != nil || !strings.Contains(text, "schema version 16, by a newer server; this one knows 15 and can use it") {
+		if text, err := sqldb.Probe(t.Context(), sqldb.Config{URL: url}); err != nil || !strings.Contains(text, "schema version 17, by a newer server; this one knows 16 and can use it") {
 			t.Errorf("check: got %q, %v", text, err)
 		}
 		put(1, nil, "after-the-upgrade", 3)
 		put(2, nil, "by-the-release-after-that", 4)
-		wantRefused(0, 17, 15) // two versions back: the second migration needs servers that know the first
+		wantRefused(0, 18, 16) // two versions back: the second migration needs servers that know the first
 		put(1, nil, "one-version-back", 5)
 		put(3, nil, "by-a-release-that-breaks", 6)
-		wantRefused(0, 18, 15)
-		wantRefused(1, 18, 16)
+		wantRefused(0, 19, 16)
+		wantRefused(1, 19, 17)
 		put(3, nil, "again", 7)
 	})
 }
@@ -101,11 +101,11 @@ func TestSchemaOfUnknownServersIsRefused(t *testing.T) {
 		if err := open(older.WithLater(laterRelease(2))); err != nil {
 			t.Fatal(err)
 		}
-		mustExec(t, old, `UPDATE schema_compatibility SET compatible_from = 15`)
+		mustExec(t, old, `UPDATE schema_compatibility SET compatible_from = 16`)
 		if err := open(older); err != nil {
 			t.Errorf("both migrations are compatible: got %v", err)
 		}
-		mustExec(t, old, `DELETE FROM schema_compatibility WHERE version = 16`)
+		mustExec(t, old, `DELETE FROM schema_compatibility WHERE version = 17`)
 		if err := open(older); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("a migration is not recorded: got %v, want an error of kind %s", err, vedette.Invalid)
 		}
