@@ -37,7 +37,7 @@ func TestSecondServerRefusesToStart(t *testing.T) {
 	other.ID = "s2"
 	_, done := startServer(t, other)
 	err := awaitEnd(t, "the second server", done)
-	if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "used by another server: s1") {
+	if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "used by another server, which does not share it: s1") {
 		t.Errorf("second server: got %v, want a conflict that names s1", err)
 	}
 	awaitHealth(t, first, isHealthy)

@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/kinds"
+	"github.com/vedette-io/vedette/server/membership"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/task"
@@ -31,6 +32,7 @@ import (
 type services struct {
 	callersLog  *slog.Logger // anybody who can send requests causes its lines
 	store       *store.Store
+	members     *membership.Membership // nil if no other server uses the database
 	accountList *accountlist.Cache
 	accounts    *accounts.Accounts
 	assignments *assigner.Registry
@@ -52,6 +54,10 @@ func (s *Server) newServices(st *store.Store) *services {
 	v := &services{callersLog: logthrottle.Logger(s.log), store: st, accountList: accountlist.NewCache(st)}
 	v.accounts = accounts.New(s.cfg.Accounts, st, s.log)
 	v.assignments = assigner.New(s.cfg.ID, assignment.Config{Balance: &s.cfg.Balance}, st, v.accounts, s.log)
+	if st.IsShared() {
+		v.members = newMembership(s.cfg.ID, v, s.log)
+		v.assignments.SetAlive(v.members.IsAlive)
+	}
 	v.firstSyncs = accounts.NewFirstSyncs(st, reporter{v.assignments}, s.log)
 	v.hub = ingest.NewHub()
 	v.ingest = ingest.New(s.cfg.Ingest, s.cfg.Metrics.MeasureIngest(st), v.hub, s.log)
@@ -132,6 +138,9 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	if v.remote != nil {
 		parts = append(parts, part{"upstream", v.remote.Run})
 	}
+	if v.members != nil {
+		parts = append(parts, part{"servers", v.members.Run}, part{"drain", func(ctx context.Context) error { return announceDrain(ctx, st) }})
+	}
 	if s.cfg.Applications != nil {
 		parts = append(parts, part{"applications", s.cfg.Applications.Run})
 	}
@@ -162,6 +171,11 @@ func (s *Server) openStore(ctx context.Context) (*store.Store, error) {
 // recoverState releases the accounts and ends the operations of the last run. It retries, because
 // the database may be unavailable again.
 func (s *Server) recoverState(ctx context.Context, v *services) error {
+	if v.members != nil {
+		if err := s.retryWhileUnavailable(ctx, func() error { return v.members.Read(ctx) }); err != nil {
+			return fmt.Errorf("read which servers share the database: %w", err)
+		}
+	}
 	if err := s.retryWhileUnavailable(ctx, func() error { return v.assignments.Recover(ctx) }); err != nil {
 		return fmt.Errorf("release the accounts of the last run: %w", err)
 	}

@@ -68,7 +68,7 @@ func TestOnlyAccountsWithoutAgentAreReleased(t *testing.T) {
 	f := newAdminFixture(t, Config{})
 	expectKind(t, f.Release(t.Context(), "prod"), vedette.Conflict)
 	f.expectOwner("u1")
-	expectKind(t, f.store.Release(t.Context(), "prod", f.term), "")
+	expectKind(t, f.store.Release(t.Context(), "prod", f.term, "s1"), "")
 	expectKind(t, f.Release(t.Context(), "prod"), "")
 	f.expectOwner("")
 	expectKind(t, f.Release(t.Context(), "prod"), vedette.NotFound)

@@ -161,14 +161,19 @@ func (r *Registry) admit(ctx context.Context, e assignment.Admit) assignment.Eve
 	row, err := r.registrar.Register(ctx, e.Account)
 	return assignment.Admitted{Account: e.Account.Name, Attempt: e.Attempt, Err: err, Stored: assignment.StoredAccount{
 		Properties: row.Properties, Prepared: assignment.Prepare(row.Properties), Term: row.Term, Holder: row.Holder,
-		PermittedBy: row.PermittedBy, Registered: row.Registered}}
+		PermittedBy: row.PermittedBy, Registered: row.Registered,
+		Elsewhere: r.elsewhere(ctx, registry.Assigned{Account: row.Name, Term: row.Term, Holder: row.Holder, Server: row.Server})}}
 }
 
 func (r *Registry) acquire(ctx context.Context, e assignment.Acquire) assignment.Event {
 	acquired := assignment.Acquired{Account: e.Account.Name, Attempt: e.Attempt}
 	acquired.Term, acquired.Err = r.store.Acquire(ctx, e.Account.Name, registry.CacherClaim{Agent: e.Agent, Server: r.server,
 		Shape:   e.Account.Shape,
-		Account: &e.Account, KeepNamespaces: e.KeepNamespaces, KeepPermissions: e.KeepPermissions})
+		Account: &e.Account, KeepNamespaces: e.KeepNamespaces, KeepPermissions: e.KeepPermissions,
+		After: &e.After})
+	if errors.Is(acquired.Err, registry.ErrOvertaken) {
+		return assignment.Acquired{Account: e.Account.Name, Attempt: e.Attempt, IsOvertaken: true}
+	}
 	if acquired.Err == nil {
 		acquired.Marks, acquired.CompleteAt, acquired.Err = r.marks(ctx, e.Account.Name)
 	} else {
@@ -198,7 +203,7 @@ func (r *Registry) marks(ctx context.Context, account vedette.AccountName) (
 func (r *Registry) release(ctx context.Context, e assignment.Release) assignment.Event {
 	released := assignment.Released{Account: e.Account, Attempt: e.Attempt}
 	for _, term := range e.Terms {
-		if released.Err = r.store.Release(ctx, e.Account, term); released.Err != nil {
+		if released.Err = r.store.Release(ctx, e.Account, term, r.server); released.Err != nil {
 			break
 		}
 	}

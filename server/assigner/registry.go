@@ -22,10 +22,13 @@ import (
 // termStore is the part of the store that keeps terms and freshness.
 type termStore interface {
 	Acquire(ctx context.Context, account vedette.AccountName, h registry.CacherClaim) (vedette.Term, error)
-	Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error
+	Release(ctx context.Context, account vedette.AccountName, term vedette.Term, server vedette.ServerID) error
 	RecordLastSeen(ctx context.Context, sightings []registry.LastSeen) error
 	Marks(ctx context.Context, account vedette.AccountName) ([]read.FeedStatus, error)
 	ReleaseAll(ctx context.Context) error
+	ReleaseServer(ctx context.Context, server vedette.ServerID) error
+	Assigned(ctx context.Context, names []vedette.AccountName) ([]registry.Assigned, error)
+	Unassigned(ctx context.Context) ([]registry.Assigned, error)
 	AccountSizes(ctx context.Context) (map[vedette.AccountName]int64, error)
 }
 
@@ -56,9 +59,11 @@ type Registry struct {
 	requests    map[assignment.Request]chan<- assignment.Reply
 	changes     map[assignment.Request]accountChange // of operators
 	isBusy      func(vedette.AccountName) bool       // nil if no account is ever
-	onAssigned  []func()                             // called when an account has a new cacher
-	effects     []assignment.Effect                  // to execute
-	isExecuting bool                                 // a goroutine executes effects
+	// isAlive reports whether a server is alive; nil if no other one uses the database.
+	isAlive     func(context.Context, vedette.ServerID) bool
+	onAssigned  []func()            // called when an account has a new cacher
+	effects     []assignment.Effect // to execute
+	isExecuting bool                // a goroutine executes effects
 }
 
 // New returns an empty registry of one server. The caller must call Close.
@@ -75,7 +80,18 @@ func (r *Registry) Close() { r.calls.close() }
 
 // Recover releases the accounts that an earlier process held when it ended, because none of their
 // agents is connected to this process. Call it once, before the first agent connects.
-func (r *Registry) Recover(ctx context.Context) error { return r.store.ReleaseAll(ctx) }
+func (r *Registry) Recover(ctx context.Context) error {
+	if r.isSharing() {
+		return r.store.ReleaseServer(ctx, r.server)
+	}
+	return r.store.ReleaseAll(ctx)
+}
+
+func (r *Registry) isSharing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.isAlive != nil
+}
 
 // Run retries what the store could not do earlier, lets standbys take over from silent agents, balances agents, and stores each account's
 // freshness so that it survives a restart. It also looks for agents with the same ID. It returns when ctx ends.
@@ -85,6 +101,9 @@ func (r *Registry) Run(ctx context.Context) error {
 		runEvery(ctx, freshnessInterval, func() { r.storeFreshness(ctx) })
 		return nil
 	})
+	if r.isSharing() {
+		group.Go(func() error { r.watchAssignments(ctx); return nil })
+	}
 	group.Go(func() error {
 		runEvery(ctx, duplicateInterval, func() { r.findDuplicates(time.Now()) })
 		return nil
@@ -182,11 +201,14 @@ type holder struct {
 	completeAt time.Time
 }
 
-// holders returns who reports the accounts that agents of this server have registered.
+// holders returns who reports the accounts that agents of this server have registered, without those that agents of other servers report.
 func (r *Registry) holders() (all []holder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fleet.Accounts(func(a assignment.AccountStatus) {
+		if a.IsElsewhere {
+			return
+		}
 		all = append(all, holder{a.Account, r.members[a.Cacher], a.Term, a.CompleteAt})
 	})
 	return all

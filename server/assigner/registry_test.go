@@ -130,7 +130,7 @@ func (m *memoryStore) Acquire(ctx context.Context, account vedette.AccountName, 
 	return row.Term, nil
 }
 
-func (m *memoryStore) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
+func (m *memoryStore) Release(ctx context.Context, account vedette.AccountName, term vedette.Term, _ vedette.ServerID) error {
 	if err := m.waitWhileHung(ctx); err != nil {
 		return err
 	}
@@ -147,6 +147,14 @@ func (m *memoryStore) Release(ctx context.Context, account vedette.AccountName, 
 	}
 	return nil
 }
+
+func (m *memoryStore) ReleaseServer(context.Context, vedette.ServerID) error { return nil }
+
+func (m *memoryStore) Assigned(context.Context, []vedette.AccountName) ([]registry.Assigned, error) {
+	return nil, nil
+}
+
+func (m *memoryStore) Unassigned(context.Context) ([]registry.Assigned, error) { return nil, nil }
 
 func (m *memoryStore) RecordLastSeen(ctx context.Context, sightings []registry.LastSeen) error {
 	m.mu.Lock()

@@ -28,9 +28,10 @@ type account struct {
 	candidates []*member // agents that may report it, in the order in which they registered
 	cacher     MemberID
 	term       vedette.Term
-	unreleased bool   // the store does not know yet that no agent holds the term
-	uncertain  bool   // the next term may also be assigned, because the store did not answer
-	source     string // of the agent for which the store was last asked for a term
+	unreleased bool       // the store does not know yet that no agent holds the term
+	uncertain  bool       // the next term may also be assigned, because the store did not answer
+	source     string     // of the agent for which the store was last asked for a term
+	elsewhere  *Elsewhere // the cacher, if it is connected to another server; then cacher is 0
 
 	open     Attempt // what the store, or an operator's change, has not answered yet; 0 at rest
 	phase    Phase   // while an attempt is open
@@ -56,6 +57,7 @@ type job struct {
 	registered vedette.Account // by the member; with namespaces only in a registration
 	prepared   *Prepared       // its properties
 	request    Request         // to reply to; 0 for none
+	isFirst    bool            // of a registration: the member registers the account for the first time
 	stored     StoredAccount   // once the member is admitted
 	increase   *permissionIncrease
 	others     []*member    // of a promotion: to try afterwards
@@ -176,6 +178,7 @@ func (f *Fleet) retry(a *account) {
 	case !a.isAtRest():
 	case a.cacher != 0:
 		f.retryIncrease(a)
+	case a.elsewhere != nil:
 	case len(a.candidates) > 0:
 		f.promote(a, true)
 	default:
@@ -194,10 +197,12 @@ func (f *Fleet) register(e Registered) {
 	}
 	name, kept := e.Account.Name, e.Account
 	kept.Namespaces = nil
+	_, again := m.registered[name]
 	m.registered[name] = registered{kept, e.Prepared}
 	a := f.accountOf(name)
 	f.expect(e.Request)
-	a.waiting = append(a.waiting, job{kind: registration, member: m, registered: e.Account, prepared: e.Prepared, request: e.Request})
+	a.waiting = append(a.waiting, job{kind: registration, member: m, registered: e.Account, prepared: e.Prepared, request: e.Request,
+		isFirst: !again})
 	f.proceed(a)
 }
 
@@ -226,6 +231,8 @@ func (f *Fleet) admitted(e Admitted) {
 			f.countFailure(a)
 		}
 		f.end(a, j, e.Err)
+	case j.stored.Elsewhere != nil && !j.comesBack():
+		f.standBy(a, j)
 	default:
 		f.addCandidate(a, j.member)
 		if isRegistration && a.cacher != 0 && a.cacher != j.member.id {
@@ -267,12 +274,12 @@ func (f *Fleet) acquire(a *account, j job) {
 	if a.cacher != 0 {
 		a.gap.former = a.cacher
 	}
-	a.cacher = 0
+	a.cacher, a.elsewhere = 0, nil // whoever has it loses it, or this is overtaken
 	f.carry(a, j.member)
 	a.source = j.member.Source
 	attempt := f.begin(a, Acquiring, j)
 	f.emit(Acquire{Account: j.registered, Attempt: attempt, Agent: j.member.ID, Source: a.source, KeepNamespaces: j.kind != registration,
-		KeepPermissions: j.increase.isWaiting()})
+		KeepPermissions: j.increase.isWaiting(), After: j.stored.Term})
 }
 
 func (f *Fleet) acquired(e Acquired) {
@@ -283,6 +290,12 @@ func (f *Fleet) acquired(e Acquired) {
 	j, m := a.job, a.job.member
 	err := e.Err
 	switch {
+	case e.IsOvertaken && a.has(m):
+		attempt := f.begin(a, Admitting, j)
+		f.emit(Admit{Account: j.registered, Attempt: attempt, Source: m.Source})
+		return
+	case e.IsOvertaken:
+		err = errLeft
 	case err != nil && e.Term == 0:
 		a.term = j.stored.Term
 		a.unreleased = true
@@ -334,7 +347,7 @@ func (f *Fleet) end(a *account, j job, err error) {
 		f.endMove(a, j)
 	case promotion:
 		f.logFailure(a, j, err)
-		if a.cacher == 0 {
+		if a.cacher == 0 && a.elsewhere == nil {
 			f.promoteNext(a, j.others, j.goesOn)
 		}
 	case increasing:

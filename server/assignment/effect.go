@@ -21,6 +21,8 @@ type (
 		Source          string // of the agent
 		KeepNamespaces  bool   // the stored ones; those of Account are not known
 		KeepPermissions bool   // the stored ones, because wider ones wait
+		// After is the term that the account had when the agent was admitted. If it has another one, another server has acquired it.
+		After vedette.Term
 	}
 	// Release records that no agent holds an account in any of the terms, which starts its grace period. Released answers.
 	Release struct {

@@ -74,12 +74,14 @@ type (
 		Stored  StoredAccount
 		Err     error
 	}
-	// Acquired answers Acquire. With an error, a term of 0 means that the store may have assigned the next term all the same.
+	// Acquired answers Acquire. With an error, a term of 0 means that the store may have assigned the next term all the same. IsOvertaken
+	// means that nothing was assigned, because the account has another term than when the agent was admitted.
 	Acquired struct {
-		Account vedette.AccountName
-		Attempt Attempt
-		Term    vedette.Term
-		Marks   map[vedette.Feed]vedette.Mark
+		Account     vedette.AccountName
+		Attempt     Attempt
+		IsOvertaken bool
+		Term        vedette.Term
+		Marks       map[vedette.Feed]vedette.Mark
 		// CompleteAt is up to when the account is stored completely; zero if it was never read.
 		CompleteAt time.Time
 		Err        error
@@ -116,7 +118,19 @@ type StoredAccount struct {
 	Holder      vedette.AgentID
 	PermittedBy vedette.AgentID // the agent that set the permissions
 	Registered  time.Time
+	// Elsewhere is the cacher if it is connected to another server that is alive; nil otherwise.
+	Elsewhere *Elsewhere
 }
+
+// What other servers do.
+type (
+	// ElsewhereEnded means that the cacher that an account has at another server in a term, or in an earlier one, has left, or that the server
+	// has ended.
+	ElsewhereEnded struct {
+		Account vedette.AccountName
+		Term    vedette.Term
+	}
+)
 
 // What operators and time do.
 type (
@@ -159,6 +173,7 @@ func (AliveAnnounced) isEvent() {}
 func (Admitted) isEvent()       {}
 func (Acquired) isEvent()       {}
 func (Released) isEvent()       {}
+func (ElsewhereEnded) isEvent() {}
 func (Counted) isEvent()        {}
 func (Examined) isEvent()       {}
 func (ChangeWanted) isEvent()   {}

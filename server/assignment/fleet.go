@@ -77,6 +77,8 @@ func (f *Fleet) Step(e Event, now time.Time) []Effect {
 		f.acquired(e)
 	case Released:
 		f.released(e)
+	case ElsewhereEnded:
+		f.endElsewhere(e)
 	case ChangeWanted:
 		f.wantChange(e)
 	case Changed:
@@ -183,12 +185,14 @@ type AccountStatus struct {
 	Term    vedette.Term
 	// CompleteAt is up to when the account was complete before the term, or else since when it is registered.
 	CompleteAt time.Time
+	// IsElsewhere says that an agent of another server reports it.
+	IsElsewhere bool
 }
 
 // Accounts calls yield with each account that an agent has registered.
 func (f *Fleet) Accounts(yield func(AccountStatus)) {
 	for name, a := range f.accounts {
-		yield(AccountStatus{name, a.cacher, a.term, a.completeAt})
+		yield(AccountStatus{name, a.cacher, a.term, a.completeAt, a.elsewhere != nil})
 	}
 }
 

@@ -42,6 +42,7 @@ func (f *Fleet) changed(e Changed) {
 		f.end(a, j, e.Err)
 		return
 	}
+	a.elsewhere = nil // its term has ended
 	for _, m := range slices.Clone(a.candidates) {
 		former := m.registered[a.name].Cluster
 		switch {

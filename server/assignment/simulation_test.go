@@ -14,6 +14,8 @@ import (
 // simulation is a fleet with a store in memory, whose answers the test chooses.
 type simulation struct {
 	fleet    *Fleet
+	server   vedette.ServerID
+	ended    map[vedette.ServerID]bool // servers that are known to have ended
 	now      time.Time
 	agents   map[string]MemberID // connected ones
 	names    map[MemberID]string // all
@@ -35,6 +37,7 @@ type row struct {
 	vedette.Account
 	term        vedette.Term
 	holder      vedette.AgentID // empty for none
+	server      vedette.ServerID
 	permittedBy vedette.AgentID
 }
 
@@ -158,8 +161,8 @@ func (s *simulation) answerTo(e Effect, kind answer) Event {
 		}
 		return s.acquire(e, err)
 	case Release:
-		if r := s.rows[e.Account]; works && r != nil && slices.Contains(e.Terms, r.term) {
-			r.holder = ""
+		if r := s.rows[e.Account]; works && r != nil && r.server == s.server && slices.Contains(e.Terms, r.term) {
+			r.holder, r.server = "", ""
 		}
 		return Released{Account: e.Account, Attempt: e.Attempt, Err: err}
 	case MakeChange:
@@ -186,8 +189,12 @@ func (s *simulation) admit(e Admit, err error) Event {
 	if err == nil && !r.Cluster.Same(e.Account.Cluster) {
 		err = vedette.Errorf(vedette.Conflict, "the name belongs to %s", r.Cluster)
 	}
+	var elsewhere *Elsewhere
+	if r.holder != "" && r.server != s.server && !s.ended[r.server] {
+		elsewhere = &Elsewhere{Server: r.server, Agent: r.holder, Term: r.term}
+	}
 	return Admitted{Account: e.Account.Name, Attempt: e.Attempt, Err: err,
-		Stored: StoredAccount{Properties: r.Properties, Prepared: Prepare(r.Properties), Term: r.term, Holder: r.holder, PermittedBy: r.permittedBy}}
+		Stored: StoredAccount{Elsewhere: elsewhere, Properties: r.Properties, Prepared: Prepare(r.Properties), Term: r.term, Holder: r.holder, PermittedBy: r.permittedBy}}
 }
 
 func (s *simulation) acquire(e Acquire, err error) Event {
@@ -195,8 +202,11 @@ func (s *simulation) acquire(e Acquire, err error) Event {
 	if r == nil { // an operator has removed it meanwhile
 		return Acquired{Account: e.Account.Name, Attempt: e.Attempt, Err: errStore}
 	}
+	if r.term != e.After {
+		return Acquired{Account: e.Account.Name, Attempt: e.Attempt, IsOvertaken: true}
+	}
 	permissions := r.Properties.Permissions
-	r.Account, r.holder = e.Account, e.Agent
+	r.Account, r.holder, r.server = e.Account, e.Agent, s.server
 	if e.KeepPermissions {
 		r.Properties.Permissions = permissions
 	} else {

@@ -234,7 +234,7 @@ func (f *randomFleet) reregister(account vedette.AccountName) string {
 
 // retire hides an account, and perhaps shows it again.
 func (f *randomFleet) retire(account vedette.AccountName) string {
-	f.check(f.store.Release(f.t.Context(), account, f.terms[account]))
+	f.check(f.store.Release(f.t.Context(), account, f.terms[account], "server-1"))
 	retired, err := f.store.RetireOrphan(f.t.Context(), account, f.terms[account])
 	f.check(err)
 	if !retired {

@@ -21,7 +21,7 @@ func runSuite(t *testing.T, open func(t *testing.T) *store.Store) {
 		name  string
 		tests map[string]func(*testing.T, *store.Store)
 	}{
-		{"accounts", registrytest.Accounts},
+		{"accounts", registrytest.Accounts}, {"accounts of several servers", registrytest.Servers},
 		{"commits", writetest.Commits}, {"feeds", writetest.Feeds}, {"faults", writetest.Faults}, {"oracle", writetest.RandomBatches},
 		{"write-through", writetest.WriteThrough},
 		{"reads", readtest.Reads}, {"names", readtest.Names}, {"attributes", readtest.Attributes}, {"search", readtest.Search},

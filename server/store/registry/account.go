@@ -22,6 +22,8 @@ var (
 	ErrTerm = vedette.Errorf(vedette.Conflict, "another agent has taken over the account")
 	// ErrNoAccount means that the account is not registered, or no longer.
 	ErrNoAccount = vedette.Errorf(vedette.NotFound, "the account is not registered")
+	// ErrOvertaken means that another server has acquired the account since it was read.
+	ErrOvertaken = vedette.Errorf(vedette.Conflict, "another server has acquired the account meanwhile")
 )
 
 // Registry keeps the accounts: which cluster each of them is, and which agent reports it. Its methods may be called
@@ -236,6 +238,8 @@ type CacherClaim struct {
 	KeepPermissions bool
 	// KeepNamespaces keeps the stored namespaces.
 	KeepNamespaces bool
+	// After is the term that the account must have; nil if any will do. Otherwise the error is ErrOvertaken.
+	After *vedette.Term
 }
 
 // Acquire makes an agent the account's only cacher. After it returns, writes of the previous
@@ -256,6 +260,9 @@ func (r *Registry) Acquire(ctx context.Context, account vedette.AccountName, h C
 		}
 		if err != nil {
 			return err
+		}
+		if h.After != nil && term != int64(*h.After) {
+			return ErrOvertaken
 		}
 		if shape != h.Shape {
 			if err := invalidateObjects(ctx, tx, id); err != nil {
@@ -333,12 +340,12 @@ func sameText(column any, stored sql.NullString) bool {
 }
 
 // Release records that no agent serves the account. It does nothing if another agent has taken the
-// account since then.
-func (r *Registry) Release(ctx context.Context, account vedette.AccountName, term vedette.Term) error {
+// account since then, at this server or at another one.
+func (r *Registry) Release(ctx context.Context, account vedette.AccountName, term vedette.Term, server vedette.ServerID) error {
 	defer r.versions.AccountLog.Note(account)
 	r.writeThrough.Disconnect(account)
-	_, err := r.db.ExecWrite(ctx, sqldb.Named("release an account", `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND orphaned = 0`),
-		sqldb.ToMicros(time.Now()), string(account), int64(term))
+	_, err := r.db.ExecWrite(ctx, sqldb.Named("release an account", `UPDATE accounts SET holder = '', server = '', orphaned = ? WHERE name = ? AND term = ? AND server = ? AND orphaned = 0`),
+		sqldb.ToMicros(time.Now()), string(account), int64(term), string(server))
 	return r.db.WrapError("release account "+string(account), err)
 }
 
@@ -346,15 +353,66 @@ func (r *Registry) Release(ctx context.Context, account vedette.AccountName, ter
 // holder. A server calls it when it starts: a previous server may have been frozen in the middle
 // of a commit. Nobody has asked for changed accounts then, so none is noted.
 func (r *Registry) ReleaseAll(ctx context.Context) error {
-	if err := r.flushLastSeenOfHeld(ctx); err != nil {
-		return r.db.WrapError("release all accounts", err)
+	_, err := r.releaseWhere(ctx, "holder <> ''")
+	return err
+}
+
+// ReleaseServer is ReleaseAll for the accounts of one server.
+func (r *Registry) ReleaseServer(ctx context.Context, server vedette.ServerID) error {
+	_, err := r.releaseWhere(ctx, "holder <> '' AND server = ?", string(server))
+	return err
+}
+
+// ReleaseEnded is ReleaseAll for the accounts of servers that shared the database and have no row any more. It returns how many there were.
+func (r *Registry) ReleaseEnded(ctx context.Context) (int64, error) {
+	return r.releaseWhere(ctx, "holder <> '' AND server NOT IN (SELECT id FROM servers)")
+}
+
+func (r *Registry) releaseWhere(ctx context.Context, where string, args ...any) (n int64, err error) {
+	found, err := r.flushLastSeenOfHeld(ctx, where, args...)
+	if err != nil || !found {
+		return 0, r.db.WrapError("release accounts", err)
 	}
-	err := r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, sqldb.Named("release all accounts", `UPDATE accounts SET holder = '', server = '', term = term + 1, orphaned = CASE WHEN orphaned > 0 THEN orphaned ELSE ? END
-			WHERE name IS NOT NULL AND holder <> ''`), sqldb.ToMicros(tx.Now))
+	err = r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		n, err = tx.Exec(ctx, sqldb.Named("release accounts", `UPDATE accounts SET holder = '', server = '', term = term + 1, orphaned = CASE WHEN orphaned > 0 THEN orphaned ELSE ? END
+			WHERE name IS NOT NULL AND `+where), append([]any{sqldb.ToMicros(tx.Now)}, args...)...)
 		return err
 	})
-	return r.db.WrapError("release all accounts", err)
+	return n, r.db.WrapError("release accounts", err)
+}
+
+// Assigned is who has an account.
+type Assigned struct {
+	Account vedette.AccountName
+	Term    vedette.Term
+	Holder  vedette.AgentID  // the cacher; empty if there is none
+	Server  vedette.ServerID // to which the cacher is connected
+}
+
+// Assigned returns who has each of some accounts. Accounts that do not exist are left out.
+func (r *Registry) Assigned(ctx context.Context, names []vedette.AccountName) ([]Assigned, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	where, args := AccountCondition(names)
+	return r.assignedWhere(ctx, where, args...)
+}
+
+// Unassigned returns the accounts that nobody has.
+func (r *Registry) Unassigned(ctx context.Context) ([]Assigned, error) {
+	return r.assignedWhere(ctx, `a.holder = ''`)
+}
+
+func (r *Registry) assignedWhere(ctx context.Context, where string, args ...any) ([]Assigned, error) {
+	var all []Assigned
+	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+		var name, holder, server string
+		var term int64
+		err := rows.Scan(&name, &term, &holder, &server)
+		all = append(all, Assigned{vedette.AccountName(name), vedette.Term(term), vedette.AgentID(holder), vedette.ServerID(server)})
+		return err
+	}, sqldb.Named("read who has accounts", `SELECT a.name, a.term, a.holder, a.server FROM accounts a WHERE a.name IS NOT NULL AND `+where), args...)
+	return all, r.db.WrapError("read who has accounts", err)
 }
 
 // releaseChunkSize is the number of accounts whose LastSeen is flushed in one transaction.
@@ -362,16 +420,16 @@ func (r *Registry) ReleaseAll(ctx context.Context) error {
 // exceed queryTimeout.
 const releaseChunkSize = 500
 
-// flushLastSeenOfHeld flushes the LastSeen of the accounts that have a holder, because their terms
-// are about to end.
-func (r *Registry) flushLastSeenOfHeld(ctx context.Context) error {
+// flushLastSeenOfHeld flushes the LastSeen of accounts that have a holder, because their terms
+// are about to end, and reports whether there are any.
+func (r *Registry) flushLastSeenOfHeld(ctx context.Context, where string, args ...any) (found bool, err error) {
 	var ids []int64
-	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err = r.db.QueryEach(ctx, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		ids = append(ids, id)
 		return err
-	}, sqldb.Named("find accounts that have a cacher", `SELECT id FROM accounts WHERE name IS NOT NULL AND holder <> '' ORDER BY id`))
+	}, sqldb.Named("find accounts that have a cacher", `SELECT id FROM accounts WHERE name IS NOT NULL AND `+where+` ORDER BY id`), args...)
 	for chunk := range slices.Chunk(ids, releaseChunkSize) {
 		if err != nil {
 			break
@@ -384,7 +442,7 @@ func (r *Registry) flushLastSeenOfHeld(ctx context.Context) error {
 			return flushAccountLastSeen(ctx, tx, `id BETWEEN ? AND ?`, first, last)
 		})
 	}
-	return err
+	return len(ids) > 0, err
 }
 
 const selectTerm = `SELECT id, term FROM accounts WHERE name = ?`

@@ -121,7 +121,7 @@ func checkWritesRejected(t *testing.T, s *store.Store, term vedette.Term) {
 			_, err := s.Acquire(t.Context(), "prod", registry.CacherClaim{Agent: "a2", Server: "s1"})
 			return err
 		},
-		"release":                  func() error { return s.Release(t.Context(), "prod", term) },
+		"release":                  func() error { return s.Release(t.Context(), "prod", term, "s1") },
 		"remove":                   func() error { return s.RemoveAccount(t.Context(), "prod") },
 		"answer from memory":       func() error { return s.CheckLease(t.Context()) },
 		"applications from memory": func() error { _, err := s.Inventory(t.Context()); return err },

@@ -29,7 +29,7 @@ func AcquireAs(t *testing.T, s *store.Store, h registry.CacherClaim) {
 // Release ends the term of the writer.
 func Release(t *testing.T, w *Writer) {
 	t.Helper()
-	if err := w.Store.Release(t.Context(), w.Account, w.Term); err != nil {
+	if err := w.Store.Release(t.Context(), w.Account, w.Term, "server-1"); err != nil {
 		t.Fatal(err)
 	}
 }
