@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/latest"
 	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/versions"
 )
 
 // Store reads accounts, and knows which have changed.
@@ -19,7 +20,7 @@ type Store interface {
 	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]registry.Account, error)
 	// AccountsVersion changes after a change of an account is stored, and before the call that has changed it returns.
 	AccountsVersion() uint64
-	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
+	ChangedAccounts(since uint64) versions.AccountChanges
 }
 
 // Row is what lists have of an account. What changes whenever an agent comes or goes is left out.
@@ -99,11 +100,12 @@ func (c *Cache) read(ctx context.Context, last *List, version uint64) (*List, er
 	if isFirst {
 		last = &List{rows: &rowMap{}}
 	}
-	changed, mark := c.store.ChangedAccounts(last.mark)
+	changes := c.store.ChangedAccounts(last.mark)
+	changed := changes.Names
 	var rows []registry.Account
 	var err error
 	switch {
-	case isFirst || len(changed) > maxNamedAccounts:
+	case isFirst || changes.All || len(changed) > maxNamedAccounts:
 		changed = last.Names() // all are replaced
 		rows, err = c.store.Accounts(ctx)
 	case len(changed) > 0:
@@ -112,7 +114,7 @@ func (c *Cache) read(ctx context.Context, last *List, version uint64) (*List, er
 	if err != nil {
 		return nil, err
 	}
-	return &List{version: version, mark: mark, rows: replace(last.rows, changed, rows)}, nil
+	return &List{version: version, mark: changes.Mark, rows: replace(last.rows, changed, rows)}, nil
 }
 
 // replace returns the rows with those of the named accounts that exist in place of those before. It is the same map if nothing differs.

@@ -12,11 +12,12 @@ import (
 	"github.com/vedette-io/vedette/server/infrastructure"
 	"github.com/vedette-io/vedette/server/store/read"
 	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/versions"
 )
 
 // syncStore is the part of the store that FirstSyncs uses.
 type syncStore interface {
-	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
+	ChangedAccounts(since uint64) versions.AccountChanges
 	AccountSyncs(ctx context.Context) ([]registry.Sync, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]read.FeedStatus, error)
 	MarkSettled(ctx context.Context, account vedette.AccountName, term vedette.Term, complete bool) error
@@ -80,8 +81,8 @@ func (f *FirstSyncs) Run(ctx context.Context) error {
 
 // step looks at accounts that have changed, and now and then at those that wait.
 func (f *FirstSyncs) step(ctx context.Context) error {
-	changed, now := f.store.ChangedAccounts(f.mark) // before the read, so that no change is missed
-	for _, name := range changed {
+	changed := f.store.ChangedAccounts(f.mark) // before the read, so that no change is missed
+	for _, name := range changed.Names {
 		f.pending[name] = struct{}{}
 	}
 	if time.Now().After(f.retryAt) {
@@ -89,7 +90,7 @@ func (f *FirstSyncs) step(ctx context.Context) error {
 		clear(f.waiting)
 		f.retryAt = time.Now().Add(firstSyncRetry)
 	}
-	if f.mark = now; len(f.pending) == 0 {
+	if f.mark = changed.Mark; len(f.pending) == 0 && !changed.All {
 		return nil
 	}
 	all, err := f.store.AccountSyncs(ctx)
@@ -99,7 +100,7 @@ func (f *FirstSyncs) step(ctx context.Context) error {
 	var open []openSync
 	next := map[vedette.AccountName]struct{}{}
 	for _, a := range all { // accounts that are gone are not looked at again
-		if _, isPending := f.pending[a.Account]; !isPending || !a.Complete.IsZero() {
+		if _, isPending := f.pending[a.Account]; !isPending && !changed.All || !a.Complete.IsZero() {
 			continue
 		}
 		switch connected, hasProblem := f.reporter.Reports(a.Account); {

@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store/read"
 	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/versions"
 )
 
 var (
@@ -93,15 +94,16 @@ func (m *syncMemory) setFeeds(name vedette.AccountName, feeds ...read.FeedStatus
 	m.feeds[name], m.changed[name] = feeds, m.last
 }
 
-func (m *syncMemory) ChangedAccounts(since uint64) (names []vedette.AccountName, now uint64) {
+func (m *syncMemory) ChangedAccounts(since uint64) (changes versions.AccountChanges) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, at := range m.changed {
 		if at > since {
-			names = append(names, name)
+			changes.Names = append(changes.Names, name)
 		}
 	}
-	return names, m.last
+	changes.Mark = m.last
+	return changes
 }
 
 func (m *syncMemory) AccountSyncs(context.Context) (all []registry.Sync, err error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store/read"
 	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/versions"
 )
 
 // slowResponseWriter is the connection of a client that takes 20 seconds to read each event.
@@ -44,7 +45,7 @@ func (pageStore) Accounts(context.Context) ([]registry.Account, error) {
 	return []registry.Account{{Account: vedette.Account{Name: "prod"}}}, nil
 }
 
-func (pageStore) ChangedAccounts(uint64) ([]vedette.AccountName, uint64) { return nil, 0 }
+func (pageStore) ChangedAccounts(uint64) versions.AccountChanges { return versions.AccountChanges{} }
 
 func (pageStore) Feeds(context.Context, ...vedette.AccountName) ([]read.FeedStatus, error) {
 	return nil, nil

@@ -72,7 +72,7 @@ func (a *api) currentCredentials(ctx context.Context) (*credentialSet, error) {
 	if last := a.credentials.Last(); last != nil {
 		since = last.mark
 	}
-	_, mark := a.Store.ChangedAccounts(since)
+	mark := a.Store.ChangedAccounts(since).Mark
 	accounts, err := a.Accounts.Current(ctx)
 	if err != nil {
 		return nil, err
@@ -94,10 +94,10 @@ func (a *api) newCredentialSet(ctx context.Context, set, last *credentialSet) (*
 	if isFirst {
 		last = &credentialSet{}
 	}
-	changed, mark := a.Store.ChangedAccounts(last.mark) // before the read, so that no change is missed
-	set.mark = mark
-	names := append(set.accounts.Changed(last.accounts), changed...)
-	readsAll := isFirst || set.rules != last.rules || len(names) > maxNamedAccounts
+	changed := a.Store.ChangedAccounts(last.mark) // before the read, so that no change is missed
+	set.mark = changed.Mark
+	names := append(set.accounts.Changed(last.accounts), changed.Names...)
+	readsAll := isFirst || changed.All || set.rules != last.rules || len(names) > maxNamedAccounts
 	var read map[vedette.AccountName][]string
 	var err error
 	switch {

@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-io/vedette/server/accountlist"
 	"github.com/vedette-io/vedette/server/attributes"
 	"github.com/vedette-io/vedette/server/store/registry"
+	storeversions "github.com/vedette-io/vedette/server/store/versions"
 )
 
 func containerState(name string, ready bool) attributes.Container {
@@ -86,13 +87,13 @@ func (s *memoryStore) AccountsNamed(ctx context.Context, _ ...vedette.AccountNam
 }
 
 // ChangedAccounts reports that prod has changed whenever any account has.
-func (s *memoryStore) ChangedAccounts(since uint64) ([]vedette.AccountName, uint64) {
+func (s *memoryStore) ChangedAccounts(since uint64) storeversions.AccountChanges {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if since == s.accounts {
-		return nil, since
+		return storeversions.AccountChanges{Mark: since}
 	}
-	return []vedette.AccountName{"prod"}, s.accounts
+	return storeversions.AccountChanges{Names: []vedette.AccountName{"prod"}, Mark: s.accounts}
 }
 
 func (s *memoryStore) ChangeMark() uint64 { return 0 }

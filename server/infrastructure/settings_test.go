@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accountlist"
 	"github.com/vedette-io/vedette/server/store/registry"
+	storeversions "github.com/vedette-io/vedette/server/store/versions"
 )
 
 // fakeAccounts holds accounts, and remembers which were read.
@@ -43,10 +44,10 @@ func (l *fakeAccounts) rows(names []vedette.AccountName) []registry.Account {
 
 func (l *fakeAccounts) AccountsVersion() uint64 { return uint64(len(l.log)) }
 
-func (l *fakeAccounts) ChangedAccounts(since uint64) ([]vedette.AccountName, uint64) {
+func (l *fakeAccounts) ChangedAccounts(since uint64) storeversions.AccountChanges {
 	changed := slices.Clone(l.log[since:])
 	slices.Sort(changed)
-	return slices.Compact(changed), uint64(len(l.log))
+	return storeversions.AccountChanges{Names: slices.Compact(changed), Mark: uint64(len(l.log))}
 }
 
 func (l *fakeAccounts) put(name vedette.AccountName, properties vedette.Properties) {

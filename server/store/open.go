@@ -44,9 +44,11 @@ func Open(ctx context.Context, cfg sqldb.Config) (*Store, error) {
 
 func compose(db *sqldb.DB) *Store {
 	v := versions.New(2 * sqldb.IdleTimeout)
+	filters := &namefilter.Set{}
+	v.OnPublishAll(filters.ForgetAll)
 	shared := write.Parts{DB: db, Versions: v, Kinds: catalog.NewKinds(db), Dictionaries: catalog.NewDictionaries(db),
 		Locks:        &admission.Locks{},
-		WriteThrough: &writethrough.State{}, NameFilters: &namefilter.Set{}, History: history.New(db)}
+		WriteThrough: &writethrough.State{}, NameFilters: filters, History: history.New(db)}
 	names := catalog.NewAccounts(db, v)
 	shared.Registry = registry.New(registry.Parts{DB: db, Versions: v, Accounts: names, Locks: shared.Locks,
 		WriteThrough: shared.WriteThrough})

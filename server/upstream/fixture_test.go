@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-io/vedette/server/accountlist"
 	"github.com/vedette-io/vedette/server/store/lastanswers"
 	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/versions"
 )
 
 // The accounts of the tests: one of an agent, which the upstream Clouddriver knows too, and one that
@@ -75,10 +76,10 @@ func (m *memoryStore) AccountsVersion() uint64 {
 	return uint64(len(m.log))
 }
 
-func (m *memoryStore) ChangedAccounts(since uint64) ([]vedette.AccountName, uint64) {
+func (m *memoryStore) ChangedAccounts(since uint64) versions.AccountChanges {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.log[since:]), uint64(len(m.log))
+	return versions.AccountChanges{Names: slices.Clone(m.log[since:]), Mark: uint64(len(m.log))}
 }
 
 func (m *memoryStore) Accounts(context.Context) ([]registry.Account, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-io/vedette/server/store/read"
 	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/store/versions"
 )
 
 // blockingStore is a database that blocks until the test releases it.
@@ -39,8 +40,8 @@ func (h *blockingStore) AccountsNamed(ctx context.Context, _ ...vedette.AccountN
 	return h.Accounts(ctx)
 }
 
-func (*blockingStore) ChangedAccounts(since uint64) ([]vedette.AccountName, uint64) {
-	return []vedette.AccountName{"prod"}, since + 1
+func (*blockingStore) ChangedAccounts(since uint64) versions.AccountChanges {
+	return versions.AccountChanges{Names: []vedette.AccountName{"prod"}, Mark: since + 1}
 }
 
 func (*blockingStore) ObjectCounts(context.Context, ...vedette.AccountName) (map[vedette.Kind]int64, error) {

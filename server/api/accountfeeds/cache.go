@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-io/vedette/internal/latest"
 	"github.com/vedette-io/vedette/server/store/read"
 	"github.com/vedette-io/vedette/server/store/registry"
+	"github.com/vedette-io/vedette/server/store/versions"
 )
 
 // Store reads accounts and the states of their feeds, and knows which have changed.
@@ -16,7 +17,7 @@ type Store interface {
 	Accounts(ctx context.Context) ([]registry.Account, error)
 	AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]registry.Account, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]read.FeedStatus, error)
-	ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64)
+	ChangedAccounts(since uint64) versions.AccountChanges
 }
 
 // Cache keeps the names of all accounts and the states of their feeds, because every
@@ -71,10 +72,13 @@ func (c *Cache) next(ctx context.Context, last *List) (*List, error) {
 	if last == nil {
 		return readAll(ctx, c.store)
 	}
-	names, position := c.store.ChangedAccounts(last.position)
+	changes := c.store.ChangedAccounts(last.position)
+	if changes.All {
+		return readAll(ctx, c.store)
+	}
 	c.rereadIfDue(ctx, last)
-	i := *last
-	i.checkedAt, i.position = checkedAt, position
+	i, names := *last, changes.Names
+	i.checkedAt, i.position = checkedAt, changes.Mark
 	if len(names) == 0 {
 		return &i, nil
 	}

@@ -13,7 +13,7 @@ import (
 func readAll(ctx context.Context, s Store) (*List, error) {
 	i := &List{readAt: time.Now(), Kinds: map[vedette.Kind]*Kind{}}
 	i.checkedAt = i.readAt
-	_, i.position = s.ChangedAccounts(0) // before the read, so that no change is missed
+	i.position = s.ChangedAccounts(0).Mark // before the read, so that no change is missed
 	rows, err := s.Accounts(ctx)
 	if err != nil {
 		return nil, err

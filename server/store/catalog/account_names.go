@@ -17,6 +17,7 @@ type AccountNames struct {
 	Visible map[int64]vedette.AccountName // to readers
 	Hidden  []int64                       // removed and retired accounts, which may still have objects
 	Folded  map[string]int                // how many visible accounts have a folded name
+	ids     map[vedette.AccountName]int64 // of visible accounts
 }
 
 // Accounts caches the names of accounts.
@@ -33,16 +34,18 @@ func NewAccounts(db *sqldb.DB, v *versions.Versions) *Accounts { return &Account
 // Read again only after accounts have changed.
 func (a *Accounts) Read(ctx context.Context) (*AccountNames, error) {
 	version := a.versions.AccountsVersion()
-	if names := a.cached.Load(); names != nil && names.version == version && a.db.IsOnlyWriter() {
+	if names := a.cached.Load(); names != nil && names.version == version && a.db.KnowsWrites() {
 		return names, nil
 	}
-	names := &AccountNames{version: version, Visible: map[int64]vedette.AccountName{}, Folded: map[string]int{}}
+	names := &AccountNames{version: version, Visible: map[int64]vedette.AccountName{}, Folded: map[string]int{},
+		ids: map[vedette.AccountName]int64{}}
 	err := a.db.QueryEach(ctx, func(rows *sql.Rows) error {
 		var id int64
 		var name sql.NullString
 		err := rows.Scan(&id, &name)
 		if name.Valid {
 			names.Visible[id] = vedette.AccountName(name.String)
+			names.ids[vedette.AccountName(name.String)] = id
 			names.Folded[vedette.AccountName(name.String).Folded()]++
 		} else {
 			names.Hidden = append(names.Hidden, id)
@@ -54,6 +57,15 @@ func (a *Accounts) Read(ctx context.Context) (*AccountNames, error) {
 	}
 	a.cached.Store(names)
 	return names, nil
+}
+
+// Cached returns the accounts that were read last; nil before the first read.
+func (a *Accounts) Cached() *AccountNames { return a.cached.Load() }
+
+// ID returns the id of a visible account.
+func (n *AccountNames) ID(name vedette.AccountName) (id int64, known bool) {
+	id, known = n.ids[name]
+	return id, known
 }
 
 // Ids returns the ids of those visible accounts that are wanted, or of all if none is named.

@@ -5,8 +5,8 @@ import (
 )
 
 // Set say which accounts cannot have what is searched for, so that a search for a rare text
-// need not compare the names of all objects. They are in memory, as long as this process is the only
-// one that writes the database. An account whose filter is not built yet may have everything.
+// need not compare the names of all objects. They are in memory. Other servers that write the database tell the names
+// that they add; while they cannot, no filter is used. An account whose filter is not built yet may have everything.
 type Set struct {
 	mu    sync.RWMutex
 	ready map[int64]*Filter // by account
@@ -49,7 +49,7 @@ func (s *Set) Begin(accountID int64) *Filter {
 func (s *Set) End(accountID int64, complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if complete {
+	if complete && s.next[accountID] != nil {
 		if s.ready == nil {
 			s.ready = map[int64]*Filter{}
 		}
@@ -67,6 +67,22 @@ func (s *Set) ForgetExcept(exists func(accountID int64) bool) {
 			delete(s.ready, id)
 		}
 	}
+}
+
+// Forget drops the filter of an account, also one that is being built.
+func (s *Set) Forget(accountID int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ready, accountID)
+	delete(s.next, accountID)
+}
+
+// ForgetAll is Forget for all accounts.
+func (s *Set) ForgetAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.ready)
+	clear(s.next)
 }
 
 // MayContain reports whether an account may have an object of one of the kinds with the pattern in

@@ -16,7 +16,7 @@ type ObjectRef struct {
 // returns the mark for the next call. It returns false if it does not know all of them. A change
 // is known before the versions of its application and its namespace change. visit must not block.
 func (r *Reader) ChangedObjects(since uint64, visit func(ObjectRef)) (now uint64, ok bool) {
-	r.versions.SettleOld()
+	r.versions.Refresh()
 	kinds, known := r.kinds.Cached(), true
 	now, ok = r.versions.Changes.Since(since, func(c versions.ChangedObject) {
 		kind, isKnown := kinds[c.KindID]

@@ -88,22 +88,24 @@ func (r *Reader) Inventory(ctx context.Context) (*Inventory, error) {
 	if err := r.db.CheckLease(ctx); err != nil {
 		return nil, err
 	}
-	r.versions.SettleOld()
+	r.versions.Refresh()
 	v := &r.inventory
 	turn, err := v.reading.Acquire(ctx)
 	if err != nil {
 		return nil, r.db.WrapError("wait for the clusters of applications", err)
 	}
 	defer turn.Release()
-	stale := r.versions.StaleClusters.Take()
-	if v.current != nil && len(stale) == 0 {
+	stale, all := r.versions.StaleClusters.Take()
+	if v.current != nil && len(stale) == 0 && !all {
 		return v.current, nil
 	}
-	next, err := r.readInventory(ctx, v.current, stale)
+	previous := v.current
+	if all {
+		previous = nil
+	}
+	next, err := r.readInventory(ctx, previous, stale)
 	if err != nil {
-		for account := range stale {
-			r.versions.StaleClusters.Mark(account)
-		}
+		r.versions.StaleClusters.Restore(stale, all)
 		return nil, r.db.WrapError("read the clusters of applications", err)
 	}
 	v.current = next

@@ -35,7 +35,7 @@ func (r *Reader) RunNameFilters(ctx context.Context) error {
 // BuildNameFilters builds the filters that are missing, and those that have become too old. It reads
 // the keys of one account after the other.
 func (r *Reader) BuildNameFilters(ctx context.Context) error {
-	if !r.db.IsOnlyWriter() {
+	if !r.db.KnowsWrites() || !r.versions.IsCurrent() {
 		return nil
 	}
 	names, err := r.names.Read(ctx)

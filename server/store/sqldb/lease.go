@@ -309,6 +309,9 @@ func (d *DB) writeWithoutLease(ctx context.Context, do func(ctx context.Context,
 	})
 }
 
+// KnowsWrites reports whether the versions in memory say what is written: this process is the only one that does, or it is told by the others.
+func (d *DB) KnowsWrites() bool { return d.IsOnlyWriter() || d.IsShared() }
+
 // IsOnlyWriter reports whether no other process inserts rows.
 func (d *DB) IsOnlyWriter() bool {
 	return d.Dialect.clockExpr == "" || d.lease != nil && !d.IsShared()

@@ -12,6 +12,7 @@ import (
 type accountLog struct {
 	mu      sync.Mutex
 	last    uint64
+	floor   uint64 // all accounts changed then, as far as is known
 	changed map[vedette.AccountName]uint64
 }
 
@@ -27,25 +28,40 @@ func (l *accountLog) Note(account vedette.AccountName) {
 	l.changed[account] = l.last
 }
 
-func (l *accountLog) since(mark uint64) (accounts []vedette.AccountName, now uint64) {
+// noteAll records that any account may have changed, also some that are not known.
+func (l *accountLog) noteAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last == mark {
-		return nil, mark
+	l.last++
+	l.floor, l.changed = l.last, nil
+}
+
+func (l *accountLog) since(mark uint64) (c AccountChanges) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.Mark, c.All = l.last, mark < l.floor
+	if l.last == mark || c.All {
+		return c
 	}
 	for account, at := range l.changed {
 		if at > mark {
-			accounts = append(accounts, account)
+			c.Names = append(c.Names, account)
 		}
 	}
-	return accounts, l.last
+	return c
+}
+
+// AccountChanges are the accounts that have changed since a mark, or may have.
+type AccountChanges struct {
+	Names []vedette.AccountName
+	All   bool   // any account may have changed; Names is empty
+	Mark  uint64 // for the next call
 }
 
 // ChangedAccounts returns the accounts whose registration, feeds or Namespaces have changed since
-// an earlier call, or may have, and the mark for the next call. The first mark is 0. A reader that
-// keeps what it computes of accounts must call it before it reads them. Only changes by this
-// process are known, which suffices because only one process at a time writes, see the lease.
-func (v *Versions) ChangedAccounts(since uint64) (accounts []vedette.AccountName, now uint64) {
-	v.SettleOld()
+// an earlier call, or may have. The first mark is 0. A reader that
+// keeps what it computes of accounts must call it before it reads them.
+func (v *Versions) ChangedAccounts(since uint64) AccountChanges {
+	v.Refresh()
 	return v.AccountLog.since(since)
 }

@@ -80,6 +80,6 @@ func (l *changeLog) now() uint64 {
 // ChangeMark returns the mark for a later call of ChangedObjects. A reader must ask for it
 // before it reads the objects.
 func (v *Versions) ChangeMark() uint64 {
-	v.SettleOld()
+	v.Refresh()
 	return v.Changes.now()
 }

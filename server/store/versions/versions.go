@@ -12,8 +12,8 @@ import (
 )
 
 // Versions tell caches whether what they hold may have changed. A cache asks for the version
-// before it reads, and keeps the answer together with it. They are counters in memory, because
-// only this process writes the database.
+// before it reads, and keeps the answer together with it. They are counters in memory. If other servers
+// share the database, these publish here what they have changed; while they cannot, everything changes all the time.
 
 // stripeCount is the number of counters that all names of a kind share, so that memory does not
 // grow with the names. Two names that share a counter invalidate each other's caches.
@@ -93,17 +93,55 @@ type Versions struct {
 	accounts      atomic.Uint64
 	AccountLog    accountLog
 	Changes       changeLog
+	onAll         func() // called by PublishAll
 	StaleClusters staleAccounts
 
 	mu        sync.Mutex
 	uncertain map[vedette.AccountName]*uncertainEffect
 	pending   atomic.Bool // uncertain is not empty
+
+	sharing atomic.Pointer[Sharing] // nil if only this process writes the database
+}
+
+// Sharing connects the versions with those of other servers that write the same database. Its functions must not block.
+type Sharing struct {
+	// IsCurrent reports whether all that other servers have changed was published here.
+	IsCurrent func() bool
+	// Published is called with what this process has changed.
+	Published func(*Effect)
+}
+
+// SetSharing says that other servers write the database, too.
+func (v *Versions) SetSharing(s Sharing) { v.sharing.Store(&s) }
+
+// IsCurrent reports whether what caches hold is known to be valid if their versions have not changed.
+func (v *Versions) IsCurrent() bool {
+	s := v.sharing.Load()
+	return s == nil || s.IsCurrent()
 }
 
 // staleAccounts are accounts whose rows of clusters may have changed since they were read.
 type staleAccounts struct {
 	mu       sync.Mutex
 	accounts map[vedette.AccountName]bool
+	all      bool
+}
+
+func (s *staleAccounts) markAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accounts, s.all = nil, true
+}
+
+// Restore takes back what Take returned.
+func (s *staleAccounts) Restore(accounts map[vedette.AccountName]bool, all bool) {
+	if all {
+		s.markAll()
+		return
+	}
+	for account := range accounts {
+		s.Mark(account)
+	}
 }
 
 func (s *staleAccounts) Mark(account vedette.AccountName) {
@@ -115,18 +153,23 @@ func (s *staleAccounts) Mark(account vedette.AccountName) {
 	s.accounts[account] = true
 }
 
-// Take returns the accounts that must be read again, and forgets them.
-func (s *staleAccounts) Take() map[vedette.AccountName]bool {
+// Take returns the accounts that must be read again, or that all must, and forgets them.
+func (s *staleAccounts) Take() (stale map[vedette.AccountName]bool, all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stale := s.accounts
-	s.accounts = nil
-	return stale
+	stale, all = s.accounts, s.all
+	s.accounts, s.all = nil, false
+	return stale, all
 }
 
 // New returns counters for a database that has ended a transaction whose outcome is not known after settleTime, because its
 // connection is lost or idle.
-func New(settleTime time.Duration) *Versions { return &Versions{settleTime: settleTime} }
+func New(settleTime time.Duration) *Versions {
+	return &Versions{settleTime: settleTime, onAll: func() {}}
+}
+
+// OnPublishAll sets what is called when everything may have changed. Call it before anything is published.
+func (v *Versions) OnPublishAll(f func()) { v.onAll = f }
 
 // PublishOutcome publishes the effect of a transaction that ended with an error, or nil.
 func (v *Versions) PublishOutcome(e *Effect, err error) {
@@ -143,8 +186,16 @@ type uncertainEffect struct {
 	until time.Time
 }
 
-// publish makes caches read again what a transaction has changed.
+// publish makes caches read again what a transaction of this process has changed.
 func (v *Versions) publish(e *Effect) {
+	v.PublishOther(e)
+	if s := v.sharing.Load(); s != nil {
+		s.Published(e)
+	}
+}
+
+// PublishOther makes caches read again what a transaction of another server has changed.
+func (v *Versions) PublishOther(e *Effect) {
 	if e.accountRow {
 		v.AccountLog.Note(e.Account) // first: who sees the new version finds the account
 		v.accounts.Add(1)
@@ -160,6 +211,27 @@ func (v *Versions) publish(e *Effect) {
 	}
 	if e.Clusters {
 		v.StaleClusters.Mark(e.Account)
+	}
+}
+
+// PublishAll makes caches read everything again, because it is not known what other servers have changed.
+func (v *Versions) PublishAll() {
+	v.AccountLog.noteAll()
+	v.accounts.Add(1)
+	v.Changes.forget()
+	for i := range v.applications {
+		v.applications[i].Add(1)
+		v.namespaces[i].Add(1)
+	}
+	v.StaleClusters.markAll()
+	v.onAll()
+}
+
+// Refresh publishes what is due. Caches that read no version call it before they are used.
+func (v *Versions) Refresh() {
+	v.settleOld()
+	if !v.IsCurrent() {
+		v.PublishAll()
 	}
 }
 
@@ -197,8 +269,8 @@ func (v *Versions) Settle(account vedette.AccountName) {
 	}
 }
 
-// SettleOld is settle for all accounts whose transactions have ended by now.
-func (v *Versions) SettleOld() {
+// settleOld is settle for all accounts whose transactions have ended by now.
+func (v *Versions) settleOld() {
 	if v.pending.Load() {
 		now := time.Now()
 		v.settleIf(func(u *uncertainEffect) bool { return !now.Before(u.until) })
@@ -220,20 +292,20 @@ func (v *Versions) settleIf(ended func(*uncertainEffect) bool) {
 // ApplicationVersion changes whenever an object of the application may have changed in any
 // account. It may change more often.
 func (v *Versions) ApplicationVersion(application string) uint64 {
-	v.SettleOld()
+	v.Refresh()
 	return v.applications[applicationStripe(application)].Load()
 }
 
 // NamespaceVersion changes whenever an object in a namespace of an account may have changed. The
 // namespace is empty for objects without one.
 func (v *Versions) NamespaceVersion(account vedette.AccountName, namespace string) uint64 {
-	v.SettleOld()
+	v.Refresh()
 	return v.namespaces[namespaceStripe(account, namespace)].Load()
 }
 
 // AccountsVersion changes whenever an account may have been registered, removed, retired or
 // restored, or its properties, its permissions or its namespaces may have changed.
 func (v *Versions) AccountsVersion() uint64 {
-	v.SettleOld()
+	v.Refresh()
 	return v.accounts.Load()
 }

@@ -35,11 +35,11 @@ func TestUncertainEffectIsPublishedAgain(t *testing.T) {
 					t.Error("at once: the log of changes has no object")
 				}
 				start = s.ChangeMark()
-				changed, mark := s.ChangedAccounts(0)
-				if !slices.Equal(changed, []vedette.AccountName{"prod"}) {
-					t.Errorf("at once: got the changed accounts %v, want prod", changed)
+				changed := s.ChangedAccounts(0)
+				if !slices.Equal(changed.Names, []vedette.AccountName{"prod"}) {
+					t.Errorf("at once: got the changed accounts %v, want prod", changed.Names)
 				}
-				if len(s.StaleClusters.Take()) != 1 {
+				if stale, _ := s.StaleClusters.Take(); len(stale) != 1 {
 					t.Error("at once: the account's clusters are not stale")
 				}
 				s.Settle("other")
@@ -53,10 +53,10 @@ func TestUncertainEffectIsPublishedAgain(t *testing.T) {
 				if _, ok := s.Changes.Since(start, func(ChangedObject) {}); ok {
 					t.Error("in the end: the log of changes is complete, though it cannot name the objects")
 				}
-				if changed, _ := s.ChangedAccounts(mark); !slices.Equal(changed, []vedette.AccountName{"prod"}) {
+				if changed := s.ChangedAccounts(changed.Mark).Names; !slices.Equal(changed, []vedette.AccountName{"prod"}) {
 					t.Errorf("in the end: got the changed accounts %v, want prod", changed)
 				}
-				if len(s.StaleClusters.Take()) != 1 {
+				if stale, _ := s.StaleClusters.Take(); len(stale) != 1 {
 					t.Error("in the end: the account's clusters are not stale")
 				}
 				time.Sleep(2 * settleTime)

@@ -12,18 +12,18 @@ import (
 func TestUncertainOutcomeIsAChange(t *testing.T) {
 	f := newFixture(t)
 	f.CommitPods(1, storetest.PodAt(0, 1))
-	_, mark := f.ChangedAccounts(0)
+	mark := f.ChangedAccounts(0).Mark
 	f.Locks().MarkUncertain("prod")
-	if changed, _ := f.ChangedAccounts(mark); changed != nil {
+	if changed := f.ChangedAccounts(mark).Names; changed != nil {
 		t.Errorf("before the outcome is known: got %v", changed)
 	}
 	f.CommitPods(2, storetest.PodAt(0, 2))
-	changed, mark := f.ChangedAccounts(mark)
-	if fmt.Sprint(changed) != "[prod]" {
-		t.Errorf("after it: got %v, want [prod]", changed)
+	changed := f.ChangedAccounts(mark)
+	if fmt.Sprint(changed.Names) != "[prod]" {
+		t.Errorf("after it: got %v, want [prod]", changed.Names)
 	}
 	f.CommitPods(3, storetest.PodAt(0, 3))
-	if changed, now := f.ChangedAccounts(mark); changed != nil || now != mark {
-		t.Errorf("another Pod: got %v and the mark %d, want none and %d", changed, now, mark)
+	if after := f.ChangedAccounts(changed.Mark); after.Names != nil || after.Mark != changed.Mark {
+		t.Errorf("another Pod: got %v and the mark %d, want none and %d", after.Names, after.Mark, changed.Mark)
 	}
 }

@@ -25,7 +25,7 @@ var Accounts = map[string]func(*testing.T, *store.Store){
 		for _, name := range []vedette.AccountName{"b", "a", "c"} {
 			storetest.NewWriter(t, s, name, storetest.FeedOf(storetest.Pods))
 		}
-		_, position := s.ChangedAccounts(0)
+		position := s.ChangedAccounts(0).Mark
 		rows, err := s.AccountsNamed(t.Context(), "c", "a", "nobody")
 		if err != nil || len(rows) != 2 || rows[0].Name != "a" || rows[1].Name != "c" || rows[0].Holder != "agent-1" {
 			t.Errorf("got %+v, %v, want a and c", rows, err)
@@ -56,9 +56,9 @@ var Accounts = map[string]func(*testing.T, *store.Store){
 				w.Commit(commit.Batch{Feeds: []commit.FeedUpdate{{Feed: storetest.FeedOf(storetest.Pods), State: vedette.FeedLive}}})
 			}, true},
 		} {
-			_, position = s.ChangedAccounts(position)
+			position = s.ChangedAccounts(position).Mark
 			step.do()
-			names, _ := s.ChangedAccounts(position)
+			names := s.ChangedAccounts(position).Names
 			if got := slices.Equal(names, []vedette.AccountName{"b"}); got != step.changed || !got && len(names) > 0 {
 				t.Errorf("%s: got changed accounts %v, want b: %v", step.name, names, step.changed)
 			}
@@ -414,12 +414,12 @@ var Accounts = map[string]func(*testing.T, *store.Store){
 		w := storetest.NewWriter(t, s, "prod")
 		at := time.Now().Add(-time.Hour).Truncate(time.Microsecond).UTC()
 		for _, hasEnded := range []bool{false, true} {
-			_, mark := s.ChangedAccounts(0)
+			mark := s.ChangedAccounts(0).Mark
 			if err := s.RecordLastSeen(t.Context(), []registry.LastSeen{{Account: w.Account, Term: w.Term, At: at,
 				HasEnded: hasEnded}}); err != nil {
 				t.Fatal(err)
 			}
-			if changed, _ := s.ChangedAccounts(mark); (len(changed) > 0) != hasEnded {
+			if changed := s.ChangedAccounts(mark).Names; (len(changed) > 0) != hasEnded {
 				t.Errorf("ended: %v: got the changed accounts %v", hasEnded, changed)
 			}
 		}

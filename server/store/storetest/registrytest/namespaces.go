@@ -17,7 +17,7 @@ func testNamespaces(t *testing.T, s *store.Store) {
 	prod, test := storetest.NewWriter(t, s, "prod", storetest.FeedOf(storetest.Namespaces), storetest.FeedOf(storetest.Pods)),
 		storetest.NewWriter(t, s, "test", storetest.FeedOf(storetest.Namespaces))
 	storetest.NewWriter(t, s, "without", storetest.FeedOf(storetest.Pods))
-	_, mark := s.ChangedAccounts(0)
+	mark := s.ChangedAccounts(0).Mark
 	for _, tt := range []struct {
 		step          string
 		do            func()
@@ -44,8 +44,9 @@ func testNamespaces(t *testing.T, s *store.Store) {
 		{"an account that is gone", func() { check(t, s.RemoveAccount(t.Context(), "prod")) }, "[prod]", "map[]"},
 	} {
 		tt.do()
-		changed, now := s.ChangedAccounts(mark)
-		mark = now
+		changes := s.ChangedAccounts(mark)
+		changed := changes.Names
+		mark = changes.Mark
 		slices.Sort(changed)
 		if got := fmt.Sprint(changed); got != tt.changed {
 			t.Errorf("%s: got the changed accounts %s, want %s", tt.step, got, tt.changed)

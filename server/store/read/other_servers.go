@@ -1,0 +1,31 @@
+package read
+
+import (
+	"github.com/vedette-io/vedette/server/store/versions"
+)
+
+// PublishOther makes caches read again what another server has changed, and adds names that it has written to the filters.
+func (r *Reader) PublishOther(m versions.Message) {
+	r.addNames(m)
+	r.versions.PublishOther(m.Effect())
+}
+
+// addNames comes before the versions change, so that a search that sees the new versions finds the names. An account that was not read yet has no filter.
+func (r *Reader) addNames(m versions.Message) {
+	names := r.names.Cached()
+	if names == nil || !m.Objects {
+		return
+	}
+	id, known := names.ID(m.Account)
+	switch {
+	case !known:
+	case m.IsUnnamed:
+		r.nameFilters.Forget(id)
+	default:
+		for _, f := range r.nameFilters.Of(id) {
+			for _, c := range m.Changed {
+				f.Add(c.KindID, c.Namespace, c.Name)
+			}
+		}
+	}
+}
