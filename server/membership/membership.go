@@ -35,6 +35,7 @@ type Membership struct {
 	cfg      Config
 	observer *observer // guarded by reading
 	current  atomic.Pointer[Servers]
+	since    atomic.Pointer[time.Time] // when the last read of current began
 
 	reading sync.Mutex // held while the table is read
 	readAt  time.Time  // when the last read began; guarded by reading
@@ -55,11 +56,15 @@ const (
 func New(cfg Config) *Membership {
 	m := &Membership{cfg: cfg, observer: newObserver(cfg.Self), changed: make(chan struct{})}
 	m.current.Store(&Servers{})
+	m.since.Store(&time.Time{})
 	return m
 }
 
 // Current returns the servers, also this one and those that are not heard at present.
 func (m *Membership) Current() Servers { return *m.current.Load() }
+
+// CurrentSince returns when the last read of the current servers began; the zero time before the first.
+func (m *Membership) CurrentSince() time.Time { return *m.since.Load() }
 
 // IsAlive reports whether a server that was found in another table has a row. If the servers that were read last do not have it, they are read
 // again, because it may have started since then. A server that has ended a moment ago may have a row, and so may
@@ -110,6 +115,7 @@ func (m *Membership) readSince(ctx context.Context, since time.Time) error {
 	}
 	m.publish(rows)
 	m.readAt = readAt
+	m.since.Store(&readAt)
 	return nil
 }
 

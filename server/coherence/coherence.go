@@ -1,0 +1,231 @@
+package coherence
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vedette-io/vedette/server/membership"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+)
+
+// Stream is a connection to a Reader of another server. Send and Receive are called by one goroutine each.
+type Stream interface {
+	// Ping sends a ping.
+	Ping(Ping) error
+	// Receive waits for the next batch.
+	Receive() (Batch, error)
+}
+
+// servers knows the servers that share the database.
+type servers interface {
+	Current() membership.Servers
+	// CurrentSince returns when they were last known to be these.
+	CurrentSince() time.Time
+	Changed() <-chan struct{}
+}
+
+// Config configures a Coherence.
+type Config struct {
+	Token   string // of this process
+	Servers servers
+	// Open opens a stream to another server, which lasts until its context ends.
+	Open func(ctx context.Context, s sqldb.SharingServer) (Stream, error)
+	// Take takes in what another server has changed, before it returns.
+	Take func(Entry)
+	// TakeAll is called when anything may have changed.
+	TakeAll func()
+	// WantsChanges reports whether there are readers of live events.
+	WantsChanges func() bool
+	Log          *slog.Logger
+}
+
+// Coherence hears what the other servers change. It is safe for concurrent use.
+type Coherence struct {
+	*Publisher
+
+	cfg Config
+
+	mu        sync.Mutex
+	followers map[string]*follower // by the token of the other server's process; only connected ones
+
+	// since is since when this server was current at the latest; nil if it is not. It holds for Validity.
+	since atomic.Pointer[time.Time]
+}
+
+// New returns a Coherence that hears nobody before Run.
+func New(cfg Config) *Coherence {
+	return &Coherence{Publisher: NewPublisher(), cfg: cfg, followers: map[string]*follower{}}
+}
+
+// IsCurrent reports whether this server has taken in what the others have made known to all before the call.
+func (c *Coherence) IsCurrent() bool {
+	since := c.since.Load()
+	return since != nil && elapsed(*since, time.Now()) < Validity
+}
+
+// refresh computes since.
+func (c *Coherence) refresh() {
+	since := c.cfg.Servers.CurrentSince() // first: servers that are added later are not known for that long
+	others := c.cfg.Servers.Current()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range others {
+		if s.Token == c.cfg.Token {
+			continue
+		}
+		f := c.followers[s.Token]
+		if f == nil || f.since.IsZero() {
+			c.since.Store(nil)
+			return
+		}
+		if f.since.Before(since) {
+			since = f.since
+		}
+	}
+	c.since.Store(&since)
+}
+
+// Run hears the other servers until ctx ends.
+func (c *Coherence) Run(ctx context.Context) error {
+	following := map[string]context.CancelFunc{}
+	var group errgroup.Group
+	defer func() { _ = group.Wait() }()
+	tick := time.NewTicker(PingInterval)
+	defer tick.Stop()
+	for {
+		changed := c.cfg.Servers.Changed()
+		current := c.cfg.Servers.Current()
+		known := map[string]bool{}
+		for _, s := range current {
+			known[s.Token] = true
+			if s.Token == c.cfg.Token || following[s.Token] != nil {
+				continue
+			}
+			followCtx, cancel := context.WithCancel(ctx)
+			following[s.Token] = cancel
+			group.Go(func() error { c.follow(followCtx, s); return nil })
+		}
+		for token, cancel := range following {
+			if !known[token] {
+				cancel()
+				delete(following, token)
+			}
+		}
+		c.refresh()
+		select {
+		case <-ctx.Done():
+			return nil //nolint:govet // lostcancel: the contexts end with ctx
+		case <-changed:
+		case <-tick.C:
+		}
+	}
+}
+
+// follow hears one server until ctx ends. A server that has ended loses its row soon, so a failure is reported when it lasts.
+func (c *Coherence) follow(ctx context.Context, s sqldb.SharingServer) {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, time.Second
+	var failing time.Time // since when
+	isReported := false
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := c.followOnce(ctx, s)
+		if time.Since(began) > Validity {
+			wait.Reset()
+			failing, isReported = time.Time{}, false
+		}
+		if failing.IsZero() {
+			failing = time.Now()
+		}
+		if !isReported && ctx.Err() == nil && time.Since(failing) > Validity {
+			c.cfg.Log.Warn("another server is not heard: this one reads the database for each request meanwhile", "server", s.ID,
+				"address", s.PeerAddress, "error", err)
+			isReported = true
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait.NextBackOff()):
+		}
+	}
+}
+
+// followOnce hears a server until its stream ends.
+func (c *Coherence) followOnce(ctx context.Context, s sqldb.SharingServer) error {
+	group, ctx := errgroup.WithContext(ctx)
+	stream, err := c.cfg.Open(ctx, s)
+	if err != nil {
+		return err
+	}
+	f := &follower{}
+	c.mu.Lock()
+	c.followers[s.Token] = f
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.followers, s.Token)
+		c.mu.Unlock()
+		c.refresh()
+	}()
+	confirm := make(chan struct{}, 1)
+	group.Go(func() error { return c.sendPings(ctx, f, stream, confirm) })
+	group.Go(func() error { return c.receive(f, stream, confirm) })
+	return group.Wait()
+}
+
+// sendPings sends a ping each PingInterval, and when something was taken in, so that the other server need not wait for that.
+func (c *Coherence) sendPings(ctx context.Context, f *follower, stream Stream, confirm <-chan struct{}) error {
+	tick := time.NewTicker(PingInterval)
+	defer tick.Stop()
+	for {
+		c.mu.Lock()
+		ping := f.ping(time.Now())
+		c.mu.Unlock()
+		ping.WantsChanges = c.cfg.WantsChanges()
+		if err := stream.Ping(ping); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		case <-confirm:
+		}
+	}
+}
+
+// receive takes in what the other server tells. What it has changed before the stream began is not known, so everything may have changed when
+// it answers the first time.
+func (c *Coherence) receive(f *follower, stream Stream, confirm chan<- struct{}) error {
+	hasBegun := false
+	for {
+		batch, err := stream.Receive()
+		if err != nil {
+			return err
+		}
+		for _, e := range batch.Entries {
+			c.cfg.Take(e)
+		}
+		if batch.Pong != 0 && !hasBegun {
+			hasBegun = true
+			c.cfg.TakeAll()
+		}
+		c.mu.Lock()
+		f.taken(batch.Position, batch.Pong)
+		c.mu.Unlock()
+		if batch.Pong != 0 {
+			c.refresh()
+		}
+		if len(batch.Entries) > 0 {
+			select {
+			case confirm <- struct{}{}:
+			default:
+			}
+		}
+	}
+}

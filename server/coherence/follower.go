@@ -1,0 +1,41 @@
+package coherence
+
+import "time"
+
+// follower decides when what this server knows of another one is current. It does no I/O and reads no clock.
+type follower struct {
+	sent      map[uint64]time.Time // pings that are not answered, and when each was sent
+	last      uint64
+	since     time.Time // when the last answered ping was sent; zero before the first
+	confirmed uint64    // position up to which all was taken in
+}
+
+// ping returns the next ping. Few wait for an answer: if the other server is frozen, the oldest are forgotten.
+func (f *follower) ping(now time.Time) Ping {
+	f.last++
+	if f.sent == nil {
+		f.sent = map[uint64]time.Time{}
+	}
+	f.sent[f.last] = now
+	const maxWaiting = 16
+	delete(f.sent, f.last-maxWaiting)
+	return Ping{ID: f.last, Confirmed: f.confirmed}
+}
+
+// taken records that everything before a position was taken in, and the answer to a ping, if there was one. An answer to a ping that was never
+// sent, or twice, is ignored.
+func (f *follower) taken(position, pong uint64) {
+	f.confirmed = max(f.confirmed, position)
+	sent, waits := f.sent[pong]
+	if !waits {
+		return
+	}
+	for id := range f.sent {
+		if id <= pong {
+			delete(f.sent, id)
+		}
+	}
+	if sent.After(f.since) {
+		f.since = sent
+	}
+}
