@@ -3,6 +3,7 @@ package coherence
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/membership"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 )
@@ -53,6 +55,7 @@ type Coherence struct {
 
 	mu        sync.Mutex
 	followers map[string]*follower // by the token of the other server's process; only connected ones
+	reported  map[string]reported  // by the same; also those that are not connected now
 
 	// since is since when this server was current at the latest; nil if it is not. It holds for Validity.
 	since atomic.Pointer[time.Time]
@@ -60,7 +63,34 @@ type Coherence struct {
 
 // New returns a Coherence that hears nobody before Run.
 func New(cfg Config) *Coherence {
-	return &Coherence{Publisher: NewPublisher(), cfg: cfg, followers: map[string]*follower{}}
+	return &Coherence{Publisher: NewPublisher(), cfg: cfg, followers: map[string]*follower{}, reported: map[string]reported{}}
+}
+
+// Reported returns what another server says about an account that an agent of it reports, and whether one does. If that server is not heard
+// any more, it is the last that it said, which is older then.
+func (c *Coherence) Reported(account vedette.AccountName) (Report, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var last Report
+	var isReported bool
+	for _, all := range c.reported {
+		if r, has := all[account]; has && (!isReported || r.FreshAt.After(last.FreshAt)) {
+			last, isReported = r, true
+		}
+	}
+	return last, isReported
+}
+
+// takeReports keeps the reports of a server. Their times were ages at the other server, which were measured after the ping was sent, so
+// counted from then they are not later than they were.
+func (c *Coherence) takeReports(token string, reports []Report) {
+	all := make(reported, len(reports))
+	for _, r := range reports {
+		all[r.Account] = r
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reported[token] = all
 }
 
 // IsCurrent reports whether this server has taken in what the others have made known to all before the call.
@@ -117,6 +147,7 @@ func (c *Coherence) Run(ctx context.Context) error {
 				delete(following, token)
 			}
 		}
+		c.forgetReports(known)
 		c.refresh()
 		select {
 		case <-ctx.Done():
@@ -125,6 +156,13 @@ func (c *Coherence) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// forgetReports forgets what servers have reported that have ended.
+func (c *Coherence) forgetReports(known map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.reported, func(token string, _ reported) bool { return !known[token] })
 }
 
 // follow hears one server until ctx ends. A server that has ended loses its row soon, so a failure is reported when it lasts.
@@ -174,7 +212,7 @@ func (c *Coherence) followOnce(ctx context.Context, s sqldb.SharingServer) error
 	}()
 	confirm := make(chan struct{}, 1)
 	group.Go(func() error { return c.sendPings(ctx, f, stream, confirm) })
-	group.Go(func() error { return c.receive(f, stream, confirm) })
+	group.Go(func() error { return c.receive(s.Token, f, stream, confirm) })
 	return group.Wait()
 }
 
@@ -182,11 +220,16 @@ func (c *Coherence) followOnce(ctx context.Context, s sqldb.SharingServer) error
 func (c *Coherence) sendPings(ctx context.Context, f *follower, stream Stream, confirm <-chan struct{}) error {
 	tick := time.NewTicker(PingInterval)
 	defer tick.Stop()
+	var askedReports time.Time
 	for {
+		now := time.Now()
 		c.mu.Lock()
-		ping := f.ping(time.Now())
+		ping := f.ping(now)
 		c.mu.Unlock()
 		ping.WantsChanges = c.cfg.WantsChanges()
+		if ping.WantsReports = now.Sub(askedReports) >= reportsInterval; ping.WantsReports {
+			askedReports = now
+		}
 		if err := stream.Ping(ping); err != nil {
 			return err
 		}
@@ -201,7 +244,7 @@ func (c *Coherence) sendPings(ctx context.Context, f *follower, stream Stream, c
 
 // receive takes in what the other server tells. What it has changed before the stream began is not known, so everything may have changed when
 // it answers the first time.
-func (c *Coherence) receive(f *follower, stream Stream, confirm chan<- struct{}) error {
+func (c *Coherence) receive(token string, f *follower, stream Stream, confirm chan<- struct{}) error {
 	hasBegun := false
 	for {
 		batch, err := stream.Receive()
@@ -216,10 +259,13 @@ func (c *Coherence) receive(f *follower, stream Stream, confirm chan<- struct{})
 			c.cfg.TakeAll()
 		}
 		c.mu.Lock()
-		f.taken(batch.Position, batch.Pong)
+		sent, isAnswer := f.taken(batch.Position, batch.Pong)
 		c.mu.Unlock()
-		if batch.Pong != 0 {
+		if isAnswer {
 			c.refresh()
+		}
+		if isAnswer && batch.Ages != nil {
+			c.takeReports(token, reportsOf(batch.Ages, sent))
 		}
 		if len(batch.Entries) > 0 {
 			select {

@@ -1,6 +1,10 @@
 package coherence
 
-import "time"
+import (
+	"time"
+
+	"github.com/vedette-io/vedette"
+)
 
 // follower decides when what this server knows of another one is current. It does no I/O and reads no clock.
 type follower struct {
@@ -9,6 +13,12 @@ type follower struct {
 	since     time.Time // when the last answered ping was sent; zero before the first
 	confirmed uint64    // position up to which all was taken in
 }
+
+// reported is what another server has said about the accounts that its agents report.
+type reported map[vedette.AccountName]Report
+
+// reportsInterval is how often a server asks others for reports.
+const reportsInterval = 2 * time.Second
 
 // ping returns the next ping. Few wait for an answer: if the other server is frozen, the oldest are forgotten.
 func (f *follower) ping(now time.Time) Ping {
@@ -22,13 +32,13 @@ func (f *follower) ping(now time.Time) Ping {
 	return Ping{ID: f.last, Confirmed: f.confirmed}
 }
 
-// taken records that everything before a position was taken in, and the answer to a ping, if there was one. An answer to a ping that was never
-// sent, or twice, is ignored.
-func (f *follower) taken(position, pong uint64) {
+// taken records that everything before a position was taken in, and the answer to a ping, if there was one. It returns when the ping was
+// sent. An answer to a ping that was never sent, or twice, is ignored.
+func (f *follower) taken(position, pong uint64) (sent time.Time, isAnswer bool) {
 	f.confirmed = max(f.confirmed, position)
-	sent, waits := f.sent[pong]
-	if !waits {
-		return
+	sent, isAnswer = f.sent[pong]
+	if !isAnswer {
+		return sent, false
 	}
 	for id := range f.sent {
 		if id <= pong {
@@ -38,4 +48,5 @@ func (f *follower) taken(position, pong uint64) {
 	if sent.After(f.since) {
 		f.since = sent
 	}
+	return sent, true
 }

@@ -154,6 +154,7 @@ type Reader struct {
 	ping         uint64    // the last one, if it is not answered; otherwise 0
 	pingAt       uint64    // it is answered before the entry at this position
 	wantsChanges bool
+	wantsReports bool // of the ping
 	hasLeft      bool
 }
 
@@ -177,6 +178,7 @@ type Ping struct {
 	ID           uint64 // not 0
 	Confirmed    uint64 // the server has taken in what comes before this position
 	WantsChanges bool   // it has readers of live events
+	WantsReports bool   // it wants to know what is reported, as Report says
 }
 
 // Ping takes a ping. Its answer comes with Next.
@@ -187,7 +189,7 @@ func (r *Reader) Ping(ping Ping) {
 	r.heard = time.Now()
 	r.ping, r.pingAt = ping.ID, p.nextLocked()
 	r.confirmed = max(r.confirmed, min(ping.Confirmed, r.next))
-	r.wantsChanges = ping.WantsChanges
+	r.wantsChanges, r.wantsReports = ping.WantsChanges, ping.WantsReports
 	p.notifyLocked()
 }
 
@@ -205,6 +207,8 @@ type Batch struct {
 	Entries  []Entry
 	Position uint64 // of the entry after them
 	Pong     uint64 // the ping that is answered after them; 0 for none
+	// Ages are those of all accounts that the agents of the server report, if the ping wanted reports; otherwise nil.
+	Ages []Age
 }
 
 // ErrBehind means that a server is so far behind that it must begin again.
@@ -213,10 +217,13 @@ var ErrBehind = errors.New("the server is too far behind")
 // maxBatchEntries bounds a batch.
 const maxBatchEntries = 64
 
-// Next waits for the next batch. The error is ErrBehind if entries are missing.
-func (r *Reader) Next(ctx context.Context) (Batch, error) {
+// Next waits for the next batch. reports returns what the agents of this server report. The error is ErrBehind if entries are missing.
+func (r *Reader) Next(ctx context.Context, reports func() []Report) (Batch, error) {
 	for {
-		batch, changed, err := r.take()
+		batch, wantsReports, changed, err := r.take()
+		if err == nil && wantsReports {
+			batch.Ages = agesOf(reports(), time.Now())
+		}
 		if err != nil || batch.Position != 0 {
 			return batch, err
 		}
@@ -228,16 +235,16 @@ func (r *Reader) Next(ctx context.Context) (Batch, error) {
 	}
 }
 
-func (r *Reader) take() (batch Batch, changed <-chan struct{}, err error) {
+func (r *Reader) take() (batch Batch, wantsReports bool, changed <-chan struct{}, err error) {
 	p := r.publisher
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.next < p.first {
-		return Batch{}, nil, ErrBehind
+		return Batch{}, false, nil, ErrBehind
 	}
 	waiting := p.entries[r.next-p.first:]
 	if len(waiting) == 0 && r.ping == 0 {
-		return Batch{}, p.changed, nil
+		return Batch{}, false, p.changed, nil
 	}
 	waiting = waiting[:min(len(waiting), maxBatchEntries)]
 	batch.Entries = append(batch.Entries, waiting...)
@@ -245,9 +252,10 @@ func (r *Reader) take() (batch Batch, changed <-chan struct{}, err error) {
 	batch.Position = r.next
 	if r.ping != 0 && r.next >= r.pingAt {
 		batch.Pong, r.ping = r.ping, 0
+		wantsReports = r.wantsReports
 	}
 	p.trimLocked()
-	return batch, nil, nil
+	return batch, wantsReports, nil, nil
 }
 
 // Close ends the connection of the server. It may be current for a moment yet.

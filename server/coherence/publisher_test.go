@@ -31,7 +31,7 @@ func TestPongsFollowWhatWasPublishedBefore(t *testing.T) {
 	p.Publish(effect("after"))
 	got := 0
 	for {
-		batch, err := r.Next(t.Context())
+		batch, err := r.Next(t.Context(), noReports)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,14 +57,14 @@ func TestReadersThatAreBehindBeginAgain(t *testing.T) {
 	large := Entry{Effect: &versions.Message{Changed: []versions.ChangedObject{{Name: strings.Repeat("n", 1<<20)}}}}
 	for range 2 * maxLogBytes >> 20 {
 		p.Publish(large)
-		if _, err := fast.Next(t.Context()); err != nil {
+		if _, err := fast.Next(t.Context(), noReports); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if p.bytes > maxLogBytes {
 		t.Errorf("%d bytes wait for readers, want %d at most", p.bytes, maxLogBytes)
 	}
-	if _, err := slow.Next(t.Context()); !errors.Is(err, ErrBehind) {
+	if _, err := slow.Next(t.Context(), noReports); !errors.Is(err, ErrBehind) {
 		t.Errorf("got %v, want %v", err, ErrBehind)
 	}
 	slow.Close()
@@ -85,7 +85,7 @@ func TestConfirmationsAreOfWhatWasGiven(t *testing.T) {
 		if err := p.Flush(t.Context()); err != nil || time.Since(began) < Validity {
 			t.Errorf("got %v after %v, want that it waits until the reader is not current any more", err, time.Since(began))
 		}
-		if _, err := r.Next(t.Context()); err != nil {
+		if _, err := r.Next(t.Context(), noReports); err != nil {
 			t.Fatal(err)
 		}
 		r.Ping(Ping{ID: 2, Confirmed: 2})
@@ -117,7 +117,7 @@ func TestLiveEventsAreForThoseWhoWantThem(t *testing.T) {
 	}
 	r.Ping(Ping{ID: 1, WantsChanges: true})
 	p.Publish(changes)
-	if batch, err := r.Next(t.Context()); err != nil || len(batch.Entries) != 1 {
+	if batch, err := r.Next(t.Context(), noReports); err != nil || len(batch.Entries) != 1 {
 		t.Errorf("got %+v, %v, want the changes", batch, err)
 	}
 }
@@ -166,5 +166,30 @@ func TestPingsAreAnsweredOnce(t *testing.T) {
 	}
 	if len(f.sent) > 20 {
 		t.Errorf("%d pings wait for an answer", len(f.sent))
+	}
+}
+
+// TestReportsLookNoFresherElsewhere reports an account to a server whose clock is an hour ahead, over a slow network.
+func TestReportsLookNoFresherElsewhere(t *testing.T) {
+	now := time.Now()
+	reports := []Report{{"prod", now.Add(-time.Second), now.Add(-time.Minute)}, {"new", time.Time{}, time.Time{}}, {"ahead", now.Add(time.Hour), now}}
+	p := NewPublisher()
+	r := p.NewReader()
+	var f follower
+	sent := now.Add(time.Hour) // by the other clock
+	ping := f.ping(sent)
+	ping.WantsReports = true
+	r.Ping(ping)
+	batch, err := r.Next(t.Context(), func() []Report { return reports })
+	if err != nil || batch.Pong != ping.ID {
+		t.Fatalf("got %+v, %v, want an answer", batch, err)
+	}
+	got := reportsOf(batch.Ages, sent)
+	if len(got) != 3 || got[0].FreshAt.After(sent.Add(-time.Second)) || got[0].FreshAt.Before(sent.Add(-time.Minute)) ||
+		got[0].CompleteAt.After(sent.Add(-time.Minute)) || !got[1].FreshAt.IsZero() || got[2].FreshAt.After(sent) {
+		t.Errorf("got %+v", got)
+	}
+	if again := reportsOf([]Age{{"liar", 1<<63 - 1, -1 << 62}}, sent); !again[0].FreshAt.Before(sent.AddDate(-90, 0, 0)) || !again[0].CompleteAt.IsZero() {
+		t.Errorf("got %+v", again)
 	}
 }
