@@ -54,6 +54,7 @@ type step struct {
 type run struct {
 	*Operation
 	sent     map[string]bool // processes that have it
+	newest   string          // the process of sent that the last sending added; empty if it had it before
 	answered bool            // the outcome is an answer
 	ended    *vedette.Outcome
 	problems []string
@@ -101,7 +102,7 @@ func TestInvariantsHoldInEveryOrder(t *testing.T) {
 
 // possible returns all events, at once and after the deadline.
 func possible() (all []step) {
-	events := []Event{Unserved{}, Looked{Cluster: blue}, Looked{Cluster: green}, Looked{}, Looked{IsGone: true}, Disconnected{},
+	events := []Event{Unserved{}, Looked{Cluster: blue}, Looked{Cluster: green}, Looked{}, Looked{IsGone: true}, Disconnected{}, Returned{},
 		Answered{vedette.Outcome{State: vedette.Done}}, Answered{vedette.Outcome{State: vedette.Failed}}, AgentWaitOver{}, Over{}}
 	for _, p := range processes {
 		events = append(events, p)
@@ -123,6 +124,9 @@ func (r *run) problem(format string, args ...any) {
 func (r *run) step(e Event, now time.Time) {
 	if _, isAnswer := e.(Answered); isAnswer && len(r.sent) == 0 {
 		return // an agent that was not sent the operation is not heard
+	}
+	if _, isReturned := e.(Returned); isReturned && r.State() == Sent {
+		delete(r.sent, r.newest)
 	}
 	wasEnded := r.ended != nil
 	effects := r.Step(e, now)
@@ -146,6 +150,10 @@ func (r *run) step(e Event, now time.Time) {
 
 // checkSend checks what a process gets.
 func (r *run) checkSend(to Served, op vedette.Operation, now time.Time) {
+	r.newest = ""
+	if !r.sent[to.Agent.Process] {
+		r.newest = to.Agent.Process
+	}
 	r.sent[to.Agent.Process] = true
 	if len(r.sent) > 1 && !op.Idempotent() {
 		r.problem("an operation that is not idempotent is sent to %v", r.sent)
@@ -184,5 +192,6 @@ func (r *run) checkEnd(op vedette.Operation) {
 func (r *run) answeredAlone() bool { return len(r.sent) == 1 && r.answered }
 
 func (r *run) fingerprint(now time.Time) string {
-	return fmt.Sprint(r.state, r.isLooked, r.op.Cluster, r.last, r.previous, slices.Sorted(maps.Keys(r.sent)), now.After(r.op.Deadline), r.ended)
+	return fmt.Sprint(r.state, r.isLooked, r.op.Cluster, r.last, r.previous, r.unsent.state, r.unsent.args, r.unsent.last, r.unsent.previous,
+		r.newest, slices.Sorted(maps.Keys(r.sent)), now.After(r.op.Deadline), r.ended)
 }

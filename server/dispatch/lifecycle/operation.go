@@ -51,6 +51,14 @@ type Operation struct {
 	isLooked bool      // it was looked whether the account exists
 	last     *Delivery // nil before the first
 	previous *Delivery // the last one to another process than last; nil if there is none
+	unsent   unsent    // what Returned restores
+}
+
+// unsent is what was known of an operation before it was last sent.
+type unsent struct {
+	state          State
+	args           vedette.Args
+	last, previous *Delivery
 }
 
 // New returns an operation that was accepted at a time, for the cluster that it names; with none, for the cluster that its account is
@@ -64,6 +72,14 @@ func (o *Operation) State() State { return o.state }
 
 // LastDelivery returns the last sending; nil if there was none.
 func (o *Operation) LastDelivery() *Delivery { return o.last }
+
+// Obstacle is why no agent takes an operation; zero if none serves the account.
+type Obstacle struct {
+	Mute Agent // serves the account but accepts no operations; zero if there is none
+	// Server says why another server, to which the agent is connected, does not pass the operation on, as a sentence without its full
+	// stop. It is empty if no other server has the agent.
+	Server string
+}
 
 // Event is something that has happened.
 type Event interface{ isEvent() }
@@ -83,14 +99,14 @@ type (
 	}
 	// Disconnected means that the connection of the agent that has the operation is lost.
 	Disconnected struct{}
+	// Returned means that another server, to which the agent is connected, has not sent the operation to it.
+	Returned struct{}
 	// Answered means that an outcome has arrived, from a process to which the operation was sent.
 	Answered struct{ Outcome vedette.Outcome }
-	// AgentWaitOver means that an operation has waited long enough for an agent. Mute is an agent that serves the account but accepts no
-	// operations; zero if there is none.
-	AgentWaitOver struct{ Mute Agent }
-	// Over means that the deadline and its grace have passed, that the caller of a read has left, or that the server stops. Mute is that of
-	// AgentWaitOver.
-	Over struct{ Mute Agent }
+	// AgentWaitOver means that an operation has waited long enough for an agent.
+	AgentWaitOver struct{ Obstacle Obstacle }
+	// Over means that the deadline and its grace have passed, that the caller of a read has left, or that the server stops.
+	Over struct{ Obstacle Obstacle }
 )
 
 // Effect is something to do.
@@ -116,6 +132,7 @@ func (Served) isEvent()        {}
 func (Unserved) isEvent()      {}
 func (Looked) isEvent()        {}
 func (Disconnected) isEvent()  {}
+func (Returned) isEvent()      {}
 func (Answered) isEvent()      {}
 func (AgentWaitOver) isEvent() {}
 func (Over) isEvent()          {}
@@ -149,11 +166,15 @@ func (o *Operation) Step(e Event, now time.Time) []Effect {
 		if o.state == Sent {
 			o.state = Waiting
 		}
+	case Returned:
+		if o.state == Sent {
+			o.returned()
+		}
 	case Answered:
 		return o.end(o.interpret(e.Outcome))
 	case AgentWaitOver:
 		if o.state == Accepted {
-			return o.end(o.unserved(e.Mute, now))
+			return o.end(o.unserved(e.Obstacle, now))
 		}
 	case Over:
 		return o.over(e, now)
@@ -176,11 +197,19 @@ func (o *Operation) served(e Served, now time.Time) []Effect {
 	case !o.isFor(e.Cluster):
 		return o.anotherCluster(e)
 	}
+	o.unsent = unsent{o.state, o.op.Args, o.last, o.previous}
 	o.prepareResend(e.Agent.Process)
 	o.state, o.last = Sent, &Delivery{e.Agent, now}
 	op := o.op
 	op.Cluster = e.Cluster // what the agent itself registered: what others did may be secret
 	return []Effect{Send{op}}
+}
+
+// returned restores what was known before the last sending, because the agent has not received it.
+func (o *Operation) returned() {
+	u := o.unsent
+	o.state, o.op.Args = u.state, u.args
+	o.last, o.previous = u.last, u.previous
 }
 
 func (o *Operation) looked(e Looked) []Effect {
@@ -197,7 +226,7 @@ func (o *Operation) over(e Over, now time.Time) []Effect {
 	if o.state == Sent {
 		effects = append(effects, Cancel{})
 	}
-	return append(effects, o.end(o.timedOut(e.Mute, now))...)
+	return append(effects, o.end(o.timedOut(e.Obstacle, now))...)
 }
 
 // acceptFor sets the cluster that the operation is for, unless it is known already. The account may

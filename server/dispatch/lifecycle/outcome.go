@@ -45,12 +45,17 @@ func (o *Operation) explainUnsupported(out vedette.Outcome) vedette.Outcome {
 }
 
 // unserved is the outcome if no agent took the operation.
-func (o *Operation) unserved(mute Agent, now time.Time) vedette.Outcome {
+func (o *Operation) unserved(obstacle Obstacle, now time.Time) vedette.Outcome {
 	message := fmt.Sprintf("no agent serves account %s: none has connected within %v, and nothing was done. `vedette agents` shows the connected agents, "+
 		"and why an agent does not serve an account", o.op.Account, now.Sub(o.accepted).Round(time.Second))
-	if mute.ID != "" {
+	mute := obstacle.Mute
+	switch {
+	case mute.ID != "":
 		message = fmt.Sprintf("agent %s (version %s), which serves account %s, does not accept operations: upgrade it", mute.ID, mute.Version,
 			o.op.Account)
+	case obstacle.Server != "":
+		message = fmt.Sprintf("the agent of account %s could not be reached within %v, and nothing was done: %s. Try again", o.op.Account,
+			now.Sub(o.accepted).Round(time.Second), obstacle.Server)
 	}
 	return Failed(http.StatusServiceUnavailable, "ServiceUnavailable", message)
 }
@@ -58,7 +63,7 @@ func (o *Operation) unserved(mute Agent, now time.Time) vedette.Outcome {
 // tooLate is the outcome if the deadline has passed when an agent could have the operation.
 func (o *Operation) tooLate(now time.Time) vedette.Outcome {
 	if o.last != nil {
-		return o.timedOut(Agent{}, now)
+		return o.timedOut(Obstacle{}, now)
 	}
 	return Failed(http.StatusGatewayTimeout, "Timeout", "the deadline passed before the operation was sent, because this server stood still. Nothing was done: try again")
 }
@@ -85,7 +90,7 @@ func (o *Operation) anotherCluster(e Served) []Effect {
 
 // timedOut is the outcome after the deadline, or if the caller has left or the
 // server stops.
-func (o *Operation) timedOut(mute Agent, now time.Time) vedette.Outcome {
+func (o *Operation) timedOut(obstacle Obstacle, now time.Time) vedette.Outcome {
 	isEarly := now.Before(o.op.Deadline)
 	switch {
 	case isEarly && o.op.Reads():
@@ -95,7 +100,7 @@ func (o *Operation) timedOut(mute Agent, now time.Time) vedette.Outcome {
 	case isEarly:
 		return o.lost("has not answered, and the server is stopping")
 	case o.last == nil:
-		return o.unserved(mute, now)
+		return o.unserved(obstacle, now)
 	case !o.op.Changes():
 		return Failed(http.StatusGatewayTimeout, "Timeout", fmt.Sprintf("agent %s did not answer by the deadline, %v after it was asked",
 			o.last.Agent.ID, o.op.Deadline.Sub(o.last.SentAt).Round(time.Second)))
