@@ -5,4 +5,4 @@
 package wire
 
 //go:generate go run ./internal/argsproto
-//go:generate sh -c "cd .. && go tool -modfile=tools/go.mod buf generate"
+//go:generate sh -c "cd .. && go tool -modfile=tools/go.mod buf generate wire"

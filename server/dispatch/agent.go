@@ -32,6 +32,12 @@ func (a *AttachedAgent) describe() lifecycle.Agent {
 	return lifecycle.Agent{ID: a.member.ID, Version: a.member.Version, Process: a.process}
 }
 
+func (a *AttachedAgent) send(op vedette.Operation) error { return a.stream.Send(op) }
+func (a *AttachedAgent) cancel(id vedette.OperationID)   { a.stream.Cancel(id) }
+func (a *AttachedAgent) gone() <-chan struct{}           { return a.detached }
+func (a *AttachedAgent) events() <-chan RemoteEvent      { return nil }
+func (a *AttachedAgent) close()                          {}
+
 // Attach makes an agent's process available for operations until Detach.
 func (d *Dispatcher) Attach(m *assigner.Member, process string, l AgentStream) *AttachedAgent {
 	a := &AttachedAgent{dispatcher: d, member: m, process: process, stream: l, detached: make(chan struct{})}
@@ -88,12 +94,16 @@ func (d *Dispatcher) endWaits(id vedette.OperationID) {
 			a.stream.Cancel(id)
 		}
 	}
+	if r, isRemote := p.serving.(remoteAgent); isRemote {
+		r.Cancel()
+	}
 }
 
 // HandleOutcome passes an outcome to its waiting caller and reports whether there is
 // one. Only a process that was sent the operation can answer it. The agent may forget
 // the outcome either way, because an operation without a waiting caller has already
-// ended.
+// ended; with several servers, only when that is known, or when the server that accepted
+// the operation has the outcome.
 func (a *AttachedAgent) HandleOutcome(out vedette.Outcome) bool {
 	d := a.dispatcher
 	d.mu.Lock()
@@ -102,9 +112,12 @@ func (a *AttachedAgent) HandleOutcome(out vedette.Outcome) bool {
 		delete(d.pending, out.ID)
 	}
 	d.mu.Unlock()
-	if out.Stream == nil {
+	switch {
+	case out.Stream == nil && p == nil:
+		d.forgetUnclaimed(a, out.ID)
+	case out.Stream == nil && !(isRecipient && p.relay != nil):
 		a.stream.Forget(out.ID)
-	} else {
+	case out.Stream != nil:
 		out.Stream = &logStream{ReadCloser: out.Stream, cancel: sync.OnceFunc(func() { a.stream.Cancel(out.ID) })}
 	}
 	if !isRecipient {

@@ -26,17 +26,21 @@ func newBudget(bytes int64) *fair.Line {
 }
 
 // costOf returns the memory that an operation takes until it has ended, also after its caller has left.
-func costOf(args vedette.Args) int64 {
-	documents := 0
+func costOf(args vedette.Args) int64 { return costOfDocuments(documentsOf(args)) }
+
+func costOfDocuments(bytes int64) int64 { return operationBytes + operationCopies*bytes }
+
+// documentsOf returns the bytes of the documents of an operation.
+func documentsOf(args vedette.Args) int64 {
 	switch a := args.(type) {
 	case vedette.ApplyArgs:
-		documents = len(a.Manifest)
+		return int64(len(a.Manifest))
 	case vedette.PatchArgs:
-		documents = len(a.Patch)
+		return int64(len(a.Patch))
 	case vedette.VersionArgs:
-		documents = len(a.Manifest)
+		return int64(len(a.Manifest))
 	}
-	return operationBytes + operationCopies*int64(documents)
+	return 0
 }
 
 // admit waits for the memory of an operation, but not longer than an operation waits for its agent.

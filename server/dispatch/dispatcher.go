@@ -107,6 +107,9 @@ type Dispatcher struct {
 	recorder    *recorder
 	budget      *fair.Line // memory of operations under way, by account
 
+	remote    Remote // nil if no other servers exist
+	unclaimed chan unclaimedOutcome
+
 	forgedOutcomes, lateOutcomes logthrottle.Limiter // outcomes from agents that were not sent the operation, or of operations that have ended
 
 	changesCtx    context.Context // of operations that change something; ends with Run
@@ -116,6 +119,7 @@ type Dispatcher struct {
 	mu       sync.Mutex
 	attached map[*assigner.Member]*AttachedAgent
 	pending  map[vedette.OperationID]*pendingOutcome // operations without an outcome
+	accepted map[vedette.OperationID]chan struct{}   // operations in the history that have not ended; closed when they have
 	changed  chan struct{}                           // closed and replaced by notifyLocked
 }
 
@@ -123,7 +127,8 @@ type Dispatcher struct {
 func New(cfg Config, s assignments, b operationStore, h publisher, log *slog.Logger) *Dispatcher {
 	cfg.defaults()
 	d := &Dispatcher{cfg: cfg, assignments: s, store: b, publisher: h, log: log, recorder: newRecorder(cfg, b, log),
-		budget:   newBudget(cfg.MaxBytes),
+		budget:    newBudget(cfg.MaxBytes),
+		unclaimed: make(chan unclaimedOutcome, maxUnclaimed), accepted: map[vedette.OperationID]chan struct{}{},
 		attached: map[*assigner.Member]*AttachedAgent{}, pending: map[vedette.OperationID]*pendingOutcome{}, changed: make(chan struct{})}
 	d.forgedOutcomes.Interval, d.lateOutcomes.Interval = time.Minute, time.Second
 	d.changesCtx, d.cancelChanges = context.WithCancel(context.Background())
@@ -141,6 +146,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	var recorderRun sync.WaitGroup
 	recorderRun.Go(func() { d.recorder.run(recordCtx) })
 	recorderRun.Go(func() { d.recorder.runPurge(ctx) })
+	recorderRun.Go(func() { d.forgetEnded(ctx) })
 	<-ctx.Done()
 	d.cancelChanges()
 	d.running.Wait() // operations that end meanwhile are recorded before they are answered
@@ -198,7 +204,9 @@ func (d *Dispatcher) execute(ctx context.Context, op vedette.Operation) vedette.
 		return d.refusedOutcome(ctx, f, err)
 	}
 	done := make(chan vedette.Outcome, 1)
+	end := d.accept(op.ID)
 	d.running.Go(func() {
+		defer end()
 		defer grant.Release() // even if the caller has left
 		defer endPriority()
 		//nolint:contextcheck // the outcome is recorded even if the caller has left
@@ -285,7 +293,7 @@ func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	out.Undoes = d.recorder.findUndone(ctx, f, out)
 	f.setKnownVersion(&out)
 	row := d.recorder.finalRow(f, out)
-	if d.writeThrough(ctx, f, &out, &row) {
+	if !f.isRelayed && d.writeThrough(ctx, f, &out, &row) {
 		return out
 	}
 	recorded := d.recorder.recordEnd(row)

@@ -123,6 +123,19 @@ func (s *scenario) BeginOperation(ctx context.Context, row history.Operation) er
 	return nil
 }
 
+func (s *scenario) Operation(ctx context.Context, id vedette.OperationID) (history.Operation, error) {
+	if err := s.checkDatabase(ctx); err != nil {
+		return history.Operation{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, ok := s.rows[id]
+	if !ok {
+		return row, vedette.Errorf(vedette.NotFound, "no operation %s", id)
+	}
+	return row, nil
+}
+
 func (s *scenario) EndOperations(ctx context.Context, rows []history.Operation) error {
 	if err := s.checkDatabase(ctx); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 type historyStore interface {
 	BeginOperation(ctx context.Context, row history.Operation) error
+	Operation(ctx context.Context, id vedette.OperationID) (history.Operation, error)
 	EndOperations(ctx context.Context, rows []history.Operation) error
 	MarkOperationsLost(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error)
 	ExpireOperations(ctx context.Context, due time.Time, message string, at time.Time) (int, error)

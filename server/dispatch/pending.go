@@ -7,6 +7,9 @@ type pendingOutcome struct {
 	account    vedette.AccountName
 	outcome    chan vedette.Outcome    // has room for one
 	isLogs     bool                    // its outcome is a stream
+	relay      *Relay                  // of an operation that another server has accepted; otherwise nil
+	superseded chan struct{}           // closed when another relay of the same operation replaces this one
+	serving    servingAgent            // that has the operation; nil if none has
 	recipients map[recipient]bool      // the processes to which it was sent
 	claims     map[*AttachedAgent]bool // the agents that are sending its outcome on a separate stream
 }
@@ -23,7 +26,7 @@ type recipient struct {
 func newPendingOutcome(op vedette.Operation) *pendingOutcome {
 	_, logs := op.Args.(vedette.LogsArgs)
 	return &pendingOutcome{account: op.Account, outcome: make(chan vedette.Outcome, 1), isLogs: logs, recipients: map[recipient]bool{},
-		claims: map[*AttachedAgent]bool{}}
+		claims: map[*AttachedAgent]bool{}, superseded: make(chan struct{})}
 }
 
 func (a *AttachedAgent) recipient() recipient {
@@ -55,7 +58,11 @@ func (a *AttachedAgent) Claim(id vedette.OperationID, isLog bool) (release func(
 	}
 	d.mu.Unlock()
 	if !ok {
-		if !isRecipient && !isLog {
+		switch {
+		case isRecipient || isLog:
+		case p == nil:
+			d.forgetUnclaimed(a, id)
+		default:
 			a.stream.Forget(id)
 		}
 		a.countRefused(id, p != nil && !isRecipient)

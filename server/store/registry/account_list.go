@@ -33,6 +33,23 @@ func (r *Registry) HasSimilarAccount(ctx context.Context, name vedette.AccountNa
 	return names.Folded[name.Folded()] > 1, nil
 }
 
+// Servers returns, of the accounts whose agents are connected, to which server they are. One statement answers for all.
+func (r *Registry) Servers(ctx context.Context, accounts []vedette.AccountName) (map[vedette.AccountName]vedette.ServerID, error) {
+	servers := map[vedette.AccountName]vedette.ServerID{}
+	if len(accounts) == 0 {
+		return servers, nil
+	}
+	condition, args := AccountCondition(accounts)
+	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+		var name vedette.AccountName
+		var server vedette.ServerID
+		err := rows.Scan(&name, &server)
+		servers[name] = server
+		return err
+	}, sqldb.Named("find the servers of accounts", `SELECT a.name, a.server FROM accounts a WHERE a.server <> '' AND `+condition), args...)
+	return servers, r.db.WrapError("find the servers of accounts", err)
+}
+
 // AccountSizes returns how many objects are stored of each account that has feeds. Accounts that are
 // removed or retired have no name, and are left out.
 func (r *Registry) AccountSizes(ctx context.Context) (map[vedette.AccountName]int64, error) {
