@@ -1,17 +1,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/api"
-	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/membudget"
@@ -39,7 +36,7 @@ func (s *Server) newRESTHandler(v *services) (http.Handler, error) {
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		ReadLimiter:   readLimiter,
 		StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: membudget.Fit(streamBytes, s.cfg.Memory), Wait: time.Second}),
-		Store:         st, Hub: v.hub, Fleet: fleet{v.assignments, s.cfg.ID}, Accounts: accountAdmin{v.assignments, v.accounts},
+		Store:         st, Hub: v.hub, Fleet: v.fleet(), Accounts: accountAdmin{v.assignments, v.accounts},
 		Dispatch: v.operations, Kinds: v.kinds,
 		History: func() api.History {
 			keep, maxBytes, size := v.dispatcher.History()
@@ -56,7 +53,7 @@ func (s *Server) newRESTHandler(v *services) (http.Handler, error) {
 	cfg.Dispatch, cfg.Tasks = v.operations, v.tasks
 	cfg.AgentCount, cfg.Log = v.agentServer.Agents, log
 	cfg.Connected = func(account vedette.AccountName) bool {
-		_, live := v.assignments.Freshness(account)
+		_, live := v.fleet().Freshness(account)
 		return live
 	}
 	clouddriverHandler := newClouddriver(cfg, v.remote)
@@ -101,69 +98,4 @@ func (s *Server) newRemote(v *services) (*upstream.Remote, error) {
 	}
 	sampleUpstream(s.cfg.Metrics, remote)
 	return remote, nil
-}
-
-// fleet implements api's view of the connected agents.
-type fleet struct {
-	assignments *assigner.Registry
-	server      vedette.ServerID
-}
-
-// Agents returns the connected agents, ordered by ID and by the time since when they are connected.
-func (f fleet) Agents() []api.Agent {
-	var agents []api.Agent
-	for _, m := range f.assignments.Members() {
-		a := f.newAgent(m)
-		for _, role := range m.Roles() {
-			a.Accounts = append(a.Accounts, newAgentAccount(role))
-		}
-		slices.SortFunc(a.Accounts, func(x, y api.AgentAccount) int { return strings.Compare(string(x.Name), string(y.Name)) })
-		agents = append(agents, a)
-	}
-	return sortAgents(agents)
-}
-
-// AgentsOf returns the connected agents with a role for an account, with that role only.
-func (f fleet) AgentsOf(account vedette.AccountName) []api.Agent {
-	var agents []api.Agent
-	for _, m := range f.assignments.Members() {
-		if role, ok := m.Role(account); ok {
-			a := f.newAgent(m)
-			a.Accounts = []api.AgentAccount{newAgentAccount(role)}
-			agents = append(agents, a)
-		}
-	}
-	return sortAgents(agents)
-}
-
-func (f fleet) newAgent(m *assigner.Member) api.Agent {
-	return api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
-		LastHeartbeat: m.LastHeartbeat(), Message: m.Notice(), Config: api.AgentConfig(m.Config()),
-		Conditions: m.Conditions("")}
-}
-
-func newAgentAccount(role assigner.Role) api.AgentAccount {
-	return api.AgentAccount{Name: role.Account, Role: api.Role(role.Assignment.Role), Message: role.Message, Notice: role.Notice,
-		ErrorKind: role.ErrorKind, Conflict: role.Conflict, Stalled: role.Stalled, Conditions: role.Conditions}
-}
-
-func sortAgents(agents []api.Agent) []api.Agent {
-	slices.SortFunc(agents, func(x, y api.Agent) int {
-		return cmp.Or(strings.Compare(string(x.ID), string(y.ID)), x.Connected.Compare(y.Connected))
-	})
-	return agents
-}
-
-// Freshness returns the time up to which an account is complete, and whether an agent reports it
-// now.
-func (f fleet) Freshness(account vedette.AccountName) (time.Time, bool) {
-	return f.assignments.Freshness(account)
-}
-
-// Completeness returns the time up to which also those feeds of an account are complete that are not live.
-func (f fleet) Completeness(account vedette.AccountName) time.Time {
-	if m, _ := f.assignments.Cacher(account); m != nil {
-		return m.AccountCompleteness(account)
-	}
-	return time.Time{}
 }

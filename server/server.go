@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/metrics"
+	"github.com/vedette-io/vedette/server/peer"
 	"github.com/vedette-io/vedette/server/readlimit"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/task"
@@ -62,6 +63,9 @@ type Config struct {
 	GRPC          string
 	GRPCTLS       *tls.Config // nil means plaintext
 
+	// Peers lets other servers share the database; nil if this one uses it alone.
+	Peers *PeersConfig
+
 	Store       sqldb.Config
 	Accounts    accounts.Config
 	Ingest      ingest.Config
@@ -89,8 +93,11 @@ type Server struct {
 	grpc net.Listener
 	// metricsListener and managementListener are nil if the ports are not configured.
 	metricsListener, managementListener net.Listener
-	handler                             *readinessHandler
-	agentServer                         *deferredAgentServer
+	// peerListener and identity are nil if the server uses its database alone.
+	peerListener net.Listener
+	identity     *peer.Identity
+	handler      *readinessHandler
+	agentServer  *deferredAgentServer
 	// ready is reported over REST and gRPC.
 	ready    *readiness
 	requests *activeRequests
@@ -137,9 +144,13 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	if cfg.Clouddriver.Reloadable == nil {
 		cfg.Clouddriver.Reloadable = &clouddriver.Reloadable{}
 	}
-	return &Server{cfg: cfg, log: log, requests: &activeRequests{}, rest: rest, grpc: rpc,
+	s := &Server{cfg: cfg, log: log, requests: &activeRequests{}, rest: rest, grpc: rpc,
 		metricsListener: metricsListener, managementListener: managementListener,
-		handler: handler, agentServer: newDeferredAgentServer(), ready: ready, kinds: make(chan []string, 1)}, nil
+		handler: handler, agentServer: newDeferredAgentServer(), ready: ready, kinds: make(chan []string, 1)}
+	if err := s.listenForPeers(); err != nil {
+		return nil, errors.Join(err, rest.Close(), rpc.Close(), closeListener(metricsListener), closeListener(managementListener))
+	}
+	return s, nil
 }
 
 func listen(what, address string) (net.Listener, error) {
@@ -172,6 +183,7 @@ func (s *Server) Metrics() net.Addr {
 // agents wait.
 func (s *Server) Run(ctx context.Context) error {
 	srv := s.newGRPC()
+	defer func() { _ = closeListener(s.peerListener) }() // it may be closed already
 	return runParts(ctx, s.log, []part{
 		{"readiness", s.ready.run},
 		{"REST", s.serveREST},

@@ -16,6 +16,7 @@ import (
 	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/coherence"
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/ingest"
 	"github.com/vedette-io/vedette/server/kinds"
@@ -31,8 +32,11 @@ import (
 // dispatcher to the agent server.
 type services struct {
 	callersLog  *slog.Logger // anybody who can send requests causes its lines
+	server      vedette.ServerID
 	store       *store.Store
-	members     *membership.Membership // nil if no other server uses the database
+	members     *membership.Membership // nil if no other server shares the database
+	coherence   *coherence.Coherence   // the same
+	peers       *peers                 // the same
 	accountList *accountlist.Cache
 	accounts    *accounts.Accounts
 	assignments *assigner.Registry
@@ -51,18 +55,20 @@ type services struct {
 
 // newServices builds the services, except those that may fail. Nothing runs before their Run, but the assignments must be closed.
 func (s *Server) newServices(st *store.Store) *services {
-	v := &services{callersLog: logthrottle.Logger(s.log), store: st, accountList: accountlist.NewCache(st)}
+	v := &services{callersLog: logthrottle.Logger(s.log), server: s.cfg.ID, store: st, accountList: accountlist.NewCache(st)}
 	v.accounts = accounts.New(s.cfg.Accounts, st, s.log)
 	v.assignments = assigner.New(s.cfg.ID, assignment.Config{Balance: &s.cfg.Balance}, st, v.accounts, s.log)
-	if st.IsShared() {
-		v.members = newMembership(s.cfg.ID, v, s.log)
-		v.assignments.SetAlive(v.members.IsAlive)
-	}
 	v.firstSyncs = accounts.NewFirstSyncs(st, reporter{v.assignments}, s.log)
 	v.hub = ingest.NewHub()
+	if st.IsShared() {
+		s.shareDatabase(v)
+	}
 	v.ingest = ingest.New(s.cfg.Ingest, s.cfg.Metrics.MeasureIngest(st), v.hub, s.log)
 	v.dispatcher = dispatch.New(s.cfg.Dispatch, v.assignments, st, v.hub, v.callersLog)
 	v.assignments.SetBusy(v.dispatcher.IsBusy)
+	if st.IsShared() {
+		v.peers = s.newPeers(v)
+	}
 	v.operations = s.cfg.Metrics.MeasureOperations(v.dispatcher)
 	v.agentServer = agentserver.New(s.cfg.AgentServer, v.ingest, v.assignments, v.dispatcher, s.log)
 	v.kinds = kinds.New(kinds.Config{Execute: v.operations.Execute})
@@ -139,7 +145,11 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 		parts = append(parts, part{"upstream", v.remote.Run})
 	}
 	if v.members != nil {
-		parts = append(parts, part{"servers", v.members.Run}, part{"drain", func(ctx context.Context) error { return announceDrain(ctx, st) }})
+		parts = append(parts, part{"servers", v.members.Run}, part{"drain", func(ctx context.Context) error { return announceDrain(ctx, st) }},
+			part{"caches of other servers", v.coherence.Run},
+			// Other servers are answered for as long as agents are connected, because operations come from them.
+			part{"other servers", func(context.Context) error { return v.peers.server.Serve(serving, s.peerListener) }},
+			part{"connections to other servers", func(context.Context) error { return v.peers.client.Run(serving) }})
 	}
 	if s.cfg.Applications != nil {
 		parts = append(parts, part{"applications", s.cfg.Applications.Run})

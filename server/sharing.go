@@ -2,25 +2,56 @@ package server
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
-	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/coherence"
 	"github.com/vedette-io/vedette/server/membership"
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/commit"
 	"github.com/vedette-io/vedette/server/store/sqldb"
+	"github.com/vedette-io/vedette/server/store/versions"
 )
 
-// newMembership returns what knows the servers that share the database with this one.
-func newMembership(self vedette.ServerID, v *services, log *slog.Logger) *membership.Membership {
-	return membership.New(membership.Config{Self: self, Store: v.store, Log: log, OnEnded: v.assignments.ServerEnded,
-		Release: func(ctx context.Context) error {
-			n, err := v.store.ReleaseEnded(ctx)
-			if n > 0 {
-				log.Info("released the accounts of servers that have ended", "accounts", n)
+// shareDatabase adds what a server needs that shares its database with others.
+func (s *Server) shareDatabase(v *services) {
+	v.members = membership.New(membership.Config{Self: s.cfg.ID, Store: v.store, Log: s.log, OnEnded: v.assignments.ServerEnded,
+		Release: func(ctx context.Context) error { return s.releaseEnded(ctx, v.store) }})
+	v.assignments.SetAlive(v.members.IsAlive)
+	v.coherence = coherence.New(coherence.Config{Token: v.store.ServerToken(), Servers: v.members, WantsChanges: v.hub.HasSubscribers,
+		Log: s.log,
+		Take: func(e coherence.Entry) {
+			if e.Effect != nil {
+				v.store.PublishOtherServer(*e.Effect)
 			}
-			return err
+			v.hub.PublishOther(e.Changes)
+		},
+		TakeAll: func() { v.store.PublishAll(); v.hub.Lose() },
+		Open: func(ctx context.Context, to sqldb.SharingServer) (coherence.Stream, error) {
+			return v.peers.client.Follow(ctx, to.ID)
 		}})
+	v.store.SetSharing(versions.Sharing{IsCurrent: v.coherence.IsCurrent, Published: func(e *versions.Effect) {
+		m := e.Message()
+		v.coherence.Publish(coherence.Entry{Effect: &m})
+	}})
+	v.hub.OnPublish(func(changes []commit.Change) { v.coherence.Publish(coherence.Entry{Changes: changes}) })
+}
+
+// releaseEnded releases the accounts of servers that have ended.
+func (s *Server) releaseEnded(ctx context.Context, st *store.Store) error {
+	n, err := st.ReleaseEnded(ctx)
+	if n > 0 {
+		s.log.Info("released the accounts of servers that have ended", "accounts", n)
+	}
+	return err
+}
+
+// Reports returns what the agents of this server report.
+func (v *services) Reports() []coherence.Report {
+	var all []coherence.Report
+	for _, f := range v.assignments.ReportedAccounts() {
+		all = append(all, coherence.Report{Account: f.Account, FreshAt: f.FreshAt, CompleteAt: f.CompleteAt})
+	}
+	return all
 }
 
 // maxAnnounceWait bounds how long a server that stops tries to say so.

@@ -122,3 +122,19 @@ func (r *Registry) checkAssigned(ctx context.Context) error {
 	}
 	return nil
 }
+
+// ReportedAccount says up to when an account is complete that an agent of this server reports. The times are zero if they are unknown.
+type ReportedAccount struct {
+	Account             vedette.AccountName
+	FreshAt, CompleteAt time.Time
+}
+
+// ReportedAccounts returns the accounts that agents of this server report.
+func (r *Registry) ReportedAccounts() (all []ReportedAccount) {
+	for _, h := range r.holders() {
+		if h.member != nil {
+			all = append(all, ReportedAccount{h.account, h.member.freshnessIn(h.account, h.term), h.member.completenessIn(h.account, h.term)})
+		}
+	}
+	return all
+}

@@ -107,7 +107,8 @@ type Dispatcher struct {
 	recorder    *recorder
 	budget      *fair.Line // memory of operations under way, by account
 
-	remote    Remote // nil if no other servers exist
+	remote    Remote                      // nil if no other servers exist
+	known     func(context.Context) error // the same
 	unclaimed chan unclaimedOutcome
 
 	forgedOutcomes, lateOutcomes logthrottle.Limiter // outcomes from agents that were not sent the operation, or of operations that have ended

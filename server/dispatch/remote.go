@@ -62,6 +62,9 @@ type RemoteEvent struct {
 // here or by nobody.
 func (d *Dispatcher) SetRemote(r Remote) { d.remote = r }
 
+// SetKnown sets what waits until other servers know what this one has written before the call. It must be called like SetRemote.
+func (d *Dispatcher) SetKnown(known func(context.Context) error) { d.known = known }
+
 // AwaitEnd waits until an operation that another server has accepted has ended. It returns an error if that cannot be known.
 func (d *Dispatcher) AwaitEnd(ctx context.Context, server vedette.ServerID, id vedette.OperationID) error {
 	if d.remote == nil || server == d.cfg.Server {

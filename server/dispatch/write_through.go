@@ -43,6 +43,7 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 	if !f.needsWriteThrough() {
 		return false
 	}
+	defer d.makeKnown(ctx) //nolint:contextcheck // it has a time limit of its own
 	ctx, cancel := context.WithTimeout(ctx, maxWriteThroughWait)
 	defer cancel()
 	if out.CacheObject != nil {
@@ -67,6 +68,21 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 		})
 	}
 	return ended
+}
+
+// maxKnownWait bounds makeKnown. A server that does not answer uses its caches for a shorter time.
+const maxKnownWait = 3 * time.Second
+
+// makeKnown waits until the other servers know what was written, so that the caller can read it there, too.
+func (d *Dispatcher) makeKnown(ctx context.Context) {
+	if d.known == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxKnownWait)
+	defer cancel()
+	if err := d.known(ctx); err != nil {
+		d.log.WarnContext(ctx, "other servers may not know yet what an operation has written", "error", err)
+	}
 }
 
 // writeInTerm writes in the term of the account's cacher and waits for a term if there

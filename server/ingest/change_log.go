@@ -28,6 +28,11 @@ func (l *changeLog) at(n uint64) ([]commit.Change, bool) {
 	return l.batches[n-l.first], true
 }
 
+// lose makes the log look as if a batch was missing.
+func (l *changeLog) lose() {
+	l.first, l.batches, l.bytes = l.end()+1, nil, 0
+}
+
 // append adds a batch, and drops the oldest ones until the limit holds. A batch that exceeds the limit alone
 // is dropped too, so that subscribers see that they lost it.
 func (l *changeLog) append(batch []commit.Change) {

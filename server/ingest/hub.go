@@ -21,19 +21,50 @@ type Hub struct {
 	log         changeLog
 	subscribers int
 	published   chan struct{} // closed and replaced when the log grows
+	forward     func([]commit.Change)
 }
 
 // NewHub returns a hub without subscribers.
-func NewHub() *Hub { return &Hub{published: make(chan struct{})} }
+func NewHub() *Hub { return &Hub{published: make(chan struct{}), forward: func([]commit.Change) {}} }
 
-// Publish sends committed changes to the subscribers that want them. It keeps the slice.
+// OnPublish sets what is called with the changes that this server has committed, for other servers. It must not block, and may keep the slice. Call
+// OnPublish before anything is published.
+func (h *Hub) OnPublish(forward func([]commit.Change)) { h.forward = forward }
+
+// HasSubscribers reports whether anybody wants changes.
+func (h *Hub) HasSubscribers() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.subscribers > 0
+}
+
+// Publish sends changes that this server has committed to the subscribers that want them. It keeps the slice.
 func (h *Hub) Publish(changes []commit.Change) {
+	if len(changes) == 0 {
+		return
+	}
+	h.forward(changes)
+	h.PublishOther(changes)
+}
+
+// PublishOther is Publish for changes that another server has committed.
+func (h *Hub) PublishOther(changes []commit.Change) {
 	if len(changes) == 0 {
 		return
 	}
 	if wake := h.append(changes); wake != nil {
 		close(wake) // without the lock, because waking takes longer the more subscribers there are
 	}
+}
+
+// Lose ends all subscriptions as those that have fallen behind, because changes of another server may be missing.
+func (h *Hub) Lose() {
+	h.mu.Lock()
+	h.log.lose()
+	wake := h.published
+	h.published = make(chan struct{})
+	h.mu.Unlock()
+	close(wake)
 }
 
 // append adds changes to the log. It returns the channel that wakes subscribers, or nil without any.

@@ -15,7 +15,7 @@ import (
 
 // Store keeps the rows of servers.
 type Store interface {
-	Servers(ctx context.Context) ([]sqldb.SharingServer, error)
+	SharingServers(ctx context.Context) ([]sqldb.SharingServer, error)
 	EvictServer(ctx context.Context, s sqldb.SharingServer) (bool, error)
 }
 
@@ -98,7 +98,7 @@ func (m *Membership) readSince(ctx context.Context, since time.Time) error {
 		return nil
 	}
 	readAt := time.Now()
-	rows, err := m.cfg.Store.Servers(ctx)
+	rows, err := m.cfg.Store.SharingServers(ctx)
 	if err != nil {
 		return err
 	}

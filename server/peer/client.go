@@ -81,13 +81,22 @@ func (c *Client) Connections() int {
 	return len(c.conns)
 }
 
-// dial returns the connection to a process.
+// dial returns what calls a process.
 func (c *Client) dial(p Peer) (peerproto.PeersClient, error) {
+	conn, err := c.conn(p)
+	if err != nil {
+		return nil, err
+	}
+	return peerproto.NewPeersClient(conn), nil
+}
+
+// conn returns the connection to a process.
+func (c *Client) conn(p Peer) (*grpc.ClientConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if existing := c.conns[p.ID]; existing != nil {
 		if existing.peer == p {
-			return peerproto.NewPeersClient(existing.grpc), nil
+			return existing.grpc, nil
 		}
 		_ = existing.grpc.Close() // it is gone either way
 		delete(c.conns, p.ID)
@@ -103,7 +112,7 @@ func (c *Client) dial(p Peer) (peerproto.PeersClient, error) {
 		return nil, fmt.Errorf("connect to server %s at %s: %w", p.ID, p.Address, err)
 	}
 	c.conns[p.ID] = &conn{p, client}
-	return peerproto.NewPeersClient(client), nil
+	return client, nil
 }
 
 // AwaitEnd implements dispatch.Remote.

@@ -46,6 +46,7 @@ type Server struct {
 	dispatch    dispatcher
 	log         *slog.Logger
 	connections *connections
+	coherence   *coherenceServer // nil if nothing is published
 }
 
 // NewServer returns a Server that passes operations to the agents of d.
@@ -64,6 +65,9 @@ func (s *Server) Serve(ctx context.Context, on net.Listener) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveTime / 2, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}))
 	peerproto.RegisterPeersServer(srv, s)
+	if s.coherence != nil {
+		peerproto.RegisterCoherenceServer(srv, s.coherence)
+	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -4,8 +4,8 @@ import (
 	"github.com/vedette-io/vedette/server/store/versions"
 )
 
-// PublishOther makes caches read again what another server has changed, and adds names that it has written to the filters.
-func (r *Reader) PublishOther(m versions.Message) {
+// PublishOtherServer makes caches read again what another server has changed, and adds names that it has written to the filters.
+func (r *Reader) PublishOtherServer(m versions.Message) {
 	r.addNames(m)
 	r.versions.PublishOther(m.Effect())
 }

@@ -103,9 +103,9 @@ func (l *databaseLease) setCompatibility(ctx context.Context, tx *Tx, from int) 
 	return err
 }
 
-// Servers returns the servers that share the database, ordered by id, also those that have not renewed their rows for long. It reads
+// SharingServers returns the servers that share the database, ordered by id, also those that have not renewed their rows for long. It reads
 // over the connection that renews the lease, so that it does not wait for readers.
-func (d *DB) Servers(ctx context.Context) ([]SharingServer, error) {
+func (d *DB) SharingServers(ctx context.Context) ([]SharingServer, error) {
 	if d.sharing == nil {
 		return nil, nil
 	}

@@ -52,7 +52,7 @@ func TestServersShareADatabase(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		servers, err := stores[0].Servers(t.Context())
+		servers, err := stores[0].SharingServers(t.Context())
 		if err != nil || len(servers) != 3 {
 			t.Fatalf("got %+v, %v, want three servers", servers, err)
 		}
@@ -72,7 +72,7 @@ func TestServersShareADatabase(t *testing.T) {
 		if err := stores[2].SetServerState(t.Context(), sqldb.ServerDraining); err != nil {
 			t.Error(err)
 		}
-		if servers, err := stores[0].Servers(t.Context()); err != nil || servers[2].State != sqldb.ServerDraining || servers[1].State != sqldb.ServerRunning {
+		if servers, err := stores[0].SharingServers(t.Context()); err != nil || servers[2].State != sqldb.ServerDraining || servers[1].State != sqldb.ServerRunning {
 			t.Errorf("got %+v, %v, want that s2 drains", servers, err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestEvictedServersWriteNothing(t *testing.T) {
 					openShared(t, url, "s1") // waits until the lease expires
 				} else {
 					other := openShared(t, url, "s2")
-					servers, err := other.Servers(t.Context())
+					servers, err := other.SharingServers(t.Context())
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -205,7 +205,7 @@ func TestMigrationsBesideOlderServers(t *testing.T) {
 		if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "which server older of version 1.2.3 cannot use") {
 			t.Errorf("got %v, want a conflict that names the older server", err)
 		}
-		if _, err := older.Servers(t.Context()); err != nil || errors.Is(err, lease.ErrLost) {
+		if _, err := older.SharingServers(t.Context()); err != nil || errors.Is(err, lease.ErrLost) {
 			t.Error(err)
 		}
 	})

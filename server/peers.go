@@ -1,0 +1,149 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/membership"
+	"github.com/vedette-io/vedette/server/peer"
+	"github.com/vedette-io/vedette/server/store/sqldb"
+)
+
+// PeersConfig lets other servers share the database, and says how they call this one.
+type PeersConfig struct {
+	// Address is the address to listen on, host:port.
+	Address string
+	// Advertise is the host, or host:port, at which other servers reach that; empty for the address of this machine.
+	Advertise string
+	// RESTURL is where others reach the REST API; empty for the advertised host and the port of REST.
+	RESTURL string
+}
+
+// listenForPeers opens the port for other servers, and fills in what the table of servers says of this one.
+func (s *Server) listenForPeers() error {
+	if s.cfg.Peers == nil {
+		return nil
+	}
+	listener, err := listen("other servers", s.cfg.Peers.Address)
+	if err != nil {
+		return err
+	}
+	identity, err := peer.NewIdentity()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	address, err := advertised(s.cfg.Peers.Advertise, listener.Addr())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	s.peerListener, s.identity = listener, identity
+	key := identity.Key()
+	url := s.cfg.Peers.RESTURL
+	if url == "" {
+		url = s.restURL(address)
+	}
+	s.cfg.Store.Sharing = &sqldb.Sharing{URL: url, PeerAddress: address, PublicKey: key[:], Version: s.cfg.Version}
+	return nil
+}
+
+func (s *Server) restURL(peerAddress string) string {
+	scheme := "http"
+	if s.cfg.RESTTLS != nil {
+		scheme = "https"
+	}
+	host, _, _ := net.SplitHostPort(peerAddress) // advertised has made it
+	_, port, _ := net.SplitHostPort(s.rest.Addr().String())
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// advertised returns the address at which other servers reach a listener.
+func advertised(configured string, listener net.Addr) (string, error) {
+	listenHost, port, err := net.SplitHostPort(listener.String())
+	if err != nil {
+		return "", fmt.Errorf("read the address for other servers: %w", err)
+	}
+	if configured != "" {
+		if host, configuredPort, err := net.SplitHostPort(configured); err == nil {
+			return net.JoinHostPort(host, configuredPort), nil
+		}
+		return net.JoinHostPort(configured, port), nil
+	}
+	if ip, err := netip.ParseAddr(listenHost); err == nil && !ip.IsUnspecified() {
+		return net.JoinHostPort(listenHost, port), nil
+	}
+	host, err := machineAddress()
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// machineAddress returns the address of this machine, or of this pod: the one that its host name has, or else the first one that is not of the
+// machine only.
+func machineAddress() (string, error) {
+	var found []string
+	if name, err := os.Hostname(); err == nil {
+		found, _ = net.LookupHost(name) //nolint:noctx // a name of this machine
+	}
+	if all, err := net.InterfaceAddrs(); err == nil {
+		for _, a := range all {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+				found = append(found, prefix.Addr().String())
+			}
+		}
+	}
+	for _, text := range found {
+		if ip, err := netip.ParseAddr(text); err == nil && ip.IsGlobalUnicast() {
+			return text, nil
+		}
+	}
+	return "", vedette.Errorf(vedette.Invalid,
+		"this machine has no address at which other servers could reach it: set server.peers.advertise to its host name or address")
+}
+
+// peerMembers shows the servers that share the database as package peer wants them.
+type peerMembers struct{ members *membership.Membership }
+
+// Peer returns a server.
+func (m peerMembers) Peer(id vedette.ServerID) (peer.Peer, bool) {
+	s, exists := m.members.Current()[id]
+	return peerOf(s), exists
+}
+
+// ByKey returns the server that has a key.
+func (m peerMembers) ByKey(key [32]byte) (peer.Peer, bool) {
+	for _, s := range m.members.Current() {
+		if p := peerOf(s); p.Key == key {
+			return p, true
+		}
+	}
+	return peer.Peer{}, false
+}
+
+func peerOf(s sqldb.SharingServer) peer.Peer {
+	p := peer.Peer{ID: s.ID, Process: s.Token, Address: s.PeerAddress}
+	if len(s.PublicKey) == len(p.Key) {
+		p.Key = [32]byte(s.PublicKey)
+	}
+	return p
+}
+
+// peers are what a server needs to call others, and to answer them.
+type peers struct {
+	client *peer.Client
+	server *peer.Server
+}
+
+// newPeers returns what calls other servers, and lets operations reach agents that are connected to them.
+func (s *Server) newPeers(v *services) *peers {
+	cfg := peer.Config{Identity: s.identity, Self: s.cfg.ID, Members: peerMembers{v.members}}
+	p := &peers{client: peer.NewClient(cfg, v.store.Registry, s.log), server: peer.NewServer(cfg, v.dispatcher, v.callersLog)}
+	p.server.SetCoherence(v.coherence.Publisher, v)
+	v.dispatcher.SetRemote(p.client)
+	v.dispatcher.SetKnown(v.coherence.Flush)
+	return p
+}
