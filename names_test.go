@@ -69,6 +69,7 @@ var foldingFiles = map[string][]string{
 		"agent/kube/measured_transport.go", "agent/cloud/exchange.go",
 	},
 	"names of providers, logins and environments, which kubelogin reads in any case": {"agent/cloud/cluster.go", "agent/cloud/exec.go"},
+	"words of the configuration, which Spring reads in any case":                     {"server/config/discovery.go"},
 	"a list with commas may have spaces after them":                                  {"server/api/parameters/parameters.go"},
 	"names of properties and variables, which Spring, JDBC and shells read in any case": {
 		"server/config/jdbc.go", "server/config/sql.go", "server/clouddriver/manifests/property.go",
@@ -76,7 +77,7 @@ var foldingFiles = map[string][]string{
 	"spaces around a document, or around a file with one value": {
 		"server/api/account_admin.go", "server/api/operations/manifest.go", "server/clouddriver/credential_set.go",
 		"agent/operate/manifest/manifest.go", "agent/operate/disclosure/patch.go", "agent/operate/request/status_error.go", "agent/kube/status.go",
-		"agent/bearer/bearer.go", "agent/kube/credentials/end.go", "agent/config/auth.go", "agent/config/zone.go", "agent/config/logging.go",
+		"server/discover/access.go", "agent/bearer/bearer.go", "agent/kube/credentials/end.go", "agent/config/auth.go", "agent/config/zone.go", "agent/config/logging.go",
 	},
 	"Git's and Helm's rules for their own files; no entry may be named .git in any case": {
 		"server/artifacts/git_attributes.go", "server/artifacts/git_archive.go", "server/artifacts/git_ssh_session.go", "server/artifacts/helm_index.go",

@@ -88,6 +88,8 @@ var serverOptions = []tested{
 	{"cmd/vedette-server.TestSettingsCount", "services.front50.", "baseUrl"},
 	{"cmd/vedette-server.TestSettingsCount", "tasks.", "timeout deleteTimeout keep maxConcurrent persistOutput persistOutputForAllAccounts"},
 	{"cmd/vedette-server.TestSettingsCount", "manifests.", "appLabels managedBySuffix dockerImages"},
+	{"server/config.TestDiscoveryModes", "kubesvc.", "cluster"},
+	{"server/config.TestDiscoverySettingsAreConverted", "kubesvc.cluster-kubernetes.", "clouddriverServiceNamePrefix httpPortName kubeconfigFile verifySsl namespace useDNS domainName failFast"},
 	{"cmd/vedette-server.TestPluginKeysConfigureDispatch", "kubesvc.operations.retry.", "maxRetries backoffMs"},
 	{"cmd/vedette-server.TestMetricsSettingsAreConverted", "prometheus.", "enabled port maxAccounts"},
 	{"server/config.TestMetricsArePrivateWithoutTLS", "prometheus.", "address"},

@@ -10,15 +10,18 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/logthrottle"
 	"github.com/vedette-io/vedette/server/accounts"
 	"github.com/vedette-io/vedette/server/agentserver"
 	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/authorize"
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/discover"
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
@@ -81,6 +84,8 @@ type Config struct {
 	Clouddriver clouddriver.Config
 	// Tracing records REST requests and what they cause; nil records nothing.
 	Tracing trace.TracerProvider
+	// Discovery says where the list of servers comes from that may share the database.
+	Discovery discover.Config
 	// Upstream configures an existing Clouddriver behind this server; nil if there is none.
 	Upstream *upstream.Config
 }
@@ -101,7 +106,9 @@ type Server struct {
 	// ready is reported over REST and gRPC.
 	ready    *readiness
 	requests *activeRequests
-	kinds    chan []string // changed ones that are not in effect yet; holds the last
+	// servers are those that may share the database.
+	servers discover.Source
+	kinds   chan []string // changed ones that are not in effect yet; holds the last
 }
 
 // Listen opens the ports, so that a start fails at once if a port is taken. Nothing is served
@@ -150,6 +157,7 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	if err := s.listenForPeers(); err != nil {
 		return nil, errors.Join(err, rest.Close(), rpc.Close(), closeListener(metricsListener), closeListener(managementListener))
 	}
+	s.servers = discover.New(cfg.Discovery, discover.Local{Self: s.self, IsTLS: cfg.RESTTLS != nil}, logthrottle.Logger(log))
 	return s, nil
 }
 
@@ -163,6 +171,12 @@ func listen(what, address string) (net.Listener, error) {
 		return nil, vedette.Errorf(vedette.Invalid, "listen for %s on %s: %w", what, address, err)
 	}
 	return l, nil
+}
+
+// self returns this server as it shows itself.
+func (s *Server) self() discover.Server {
+	address, baseURL := discover.AddressURL(s.cfg.RESTTLS != nil, s.rest.Addr())
+	return discover.Server{ID: s.cfg.ID, BaseURL: baseURL, Address: address, Ready: s.ready.reason() == "", LastUpdated: time.Now()}
 }
 
 // REST returns the address of the REST API.
@@ -189,6 +203,7 @@ func (s *Server) Run(ctx context.Context) error {
 		{"REST", s.serveREST},
 		{"metrics", s.serveMetrics},
 		{"management", s.serveManagement},
+		{"discovery of servers", s.servers.Run},
 		{"gRPC", func(context.Context) error { return s.serveGRPC(srv) }},
 		{"services", func(ctx context.Context) error { defer srv.Stop(); return s.run(ctx) }},
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/vedette-io/vedette/internal/mask"
 	"github.com/vedette-io/vedette/internal/probe"
 	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/server/discover"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/upstream"
 )
@@ -43,6 +44,9 @@ func probes(cfg *config.Config) ([]probe.Probe, error) {
 			accounts, err := upstream.Probe(ctx, *remote)
 			return fmt.Sprintf("%d accounts", accounts), err
 		}))
+	}
+	if d := settings.Discovery; d.Mode == discover.ModeKubernetes {
+		all = append(all, probe.One("servers in Kubernetes", d.Kubernetes.Probe))
 	}
 	return all, nil
 }

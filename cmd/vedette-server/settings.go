@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-io/vedette/server/artifacts"
 	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/config"
+	"github.com/vedette-io/vedette/server/discover"
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/readlimit"
@@ -59,6 +60,12 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		if cfg.Cache.CheckApplicationInFront50 {
 			settings.Applications = front50.NewApplications(client, log)
 			settings.Clouddriver.Applications = settings.Applications
+		}
+	}
+	settings.Discovery = cfg.Discovery(os.Getenv)
+	if settings.Discovery.Mode == discover.ModeKubernetes {
+		if err := settings.Discovery.Kubernetes.Validate(); err != nil {
+			return settings, fmt.Errorf("kubesvc.cluster-kubernetes: %w", err)
 		}
 	}
 	settings.Upstream, err = cfg.Upstream.UpstreamConfig()

@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-io/vedette/server/clouddriver/manifests"
 	"github.com/vedette-io/vedette/server/clouddriver/search"
 	"github.com/vedette-io/vedette/server/clouddriver/web"
+	"github.com/vedette-io/vedette/server/discover"
 	"github.com/vedette-io/vedette/server/infrastructure"
 	"github.com/vedette-io/vedette/server/middleware"
 	"github.com/vedette-io/vedette/server/readlimit"
@@ -76,6 +77,8 @@ type Config struct {
 	// Dispatch executes operations in clusters. If nil, only the store answers.
 	Dispatch   manifests.Dispatcher
 	AgentCount func() int // number of connected agents; nil means none
+	// Servers returns those that may share the database; nil while they are not known.
+	Servers func() []discover.Server
 	// Connected reports whether an agent reports the account now. Nil means always.
 	Connected func(account vedette.AccountName) bool
 	// Tasks runs operations. If nil, their paths do not exist.
@@ -129,6 +132,9 @@ func New(cfg Config) http.Handler {
 	}
 	if cfg.Connected == nil {
 		cfg.Connected = func(vedette.AccountName) bool { return true }
+	}
+	if cfg.Servers == nil {
+		cfg.Servers = func() []discover.Server { return nil }
 	}
 	if cfg.Artifacts == nil {
 		cfg.Artifacts = artifacts.New(artifacts.Config{})

@@ -14,10 +14,12 @@ import (
 )
 
 // operationRoutes returns the routes of OperationsController, FeaturesController and
-// CacheController, and those of the Scale Agent's history. "task/{id}:resume" comes before "task/{id}", which matches its
+// CacheController, and those of the Scale Agent's history and instances. "task/{id}:resume" comes before "task/{id}", which matches its
 // path too.
 func (a *api) operationRoutes() []web.Route {
 	history := []web.Route{
+		web.Handle("armory/clouddrivers", a.listServers),
+		web.Handle("armory/clouddrivers/{id}", a.getServer),
 		web.Handle("armory/agent/operations", a.listOperations),
 		web.Handle("armory/agent/operations/{id}", a.getOperation),
 	}

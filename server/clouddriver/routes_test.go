@@ -51,6 +51,9 @@ func routes(id string) map[string]authorizetest.Route {
 		"GET artifacts/account/{account}/versions":   {Path: "/artifacts/account/charts/versions?type=helm/chart&artifactName=web", Open: true},
 		"GET artifacts/content-address/{app}/{hash}": {Path: "/artifacts/content-address/shop/abc", Permissions: []string{"application shop READ"}},
 
+		// Servers are no accounts, and GET /vedette/v1/agents names them too.
+		"GET armory/clouddrivers":          {Path: "/armory/clouddrivers", Open: true},
+		"GET armory/clouddrivers/{id}":     {Path: "/armory/clouddrivers/s1", Open: true},
 		"GET armory/agent/operations":      {Path: "/armory/agent/operations", Permissions: account, FilteredText: "01J00000000000000000000001"},
 		"GET armory/agent/operations/{id}": {Path: "/armory/agent/operations/01J00000000000000000000001", Permissions: account, Hides: true},
 

@@ -34,6 +34,7 @@ func (c *Config) validate() {
 		all.Problem("server.adminToken", ": %s", err)
 	}
 	c.Tracing.Check(all.At("tracing"))
+	c.Kubesvc.check(all.At("kubesvc"))
 }
 
 func (s Security) check(c configfile.Checker) {

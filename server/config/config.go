@@ -72,9 +72,10 @@ func (c *Config) Notices() []string {
 		nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice, c.MetricsListen().Notice)))
 }
 
-// Warnings are settings that weaken security.
+// Warnings are settings that weaken security, or that are a preview.
 func (c *Config) Warnings() []string {
-	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning, c.managementWarning()))
+	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning, c.managementWarning(), c.previewWarning(),
+		c.Kubesvc.redisWarning(), c.Kubesvc.verificationWarning()))
 }
 
 func nonEmpty(texts ...string) []string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/settings"
+	"github.com/vedette-io/vedette/server/discover"
 )
 
 // switches returns the settings without which others have no effect.
@@ -19,6 +20,7 @@ func (c *Config) switches() []configfile.Switch {
 		{Keys: "secrets.vault.", IsOff: !c.Secrets.Vault.Enabled, Because: "secrets.vault.enabled" + isOff},
 		{Keys: "upstream.", IsOff: !c.Upstream.IsEnabled(), Because: "upstream.baseUrl is not set"},
 		{Keys: "services.fiat.", IsOff: !c.Fiat.Enabled, Except: "services.fiat.baseUrl", Because: "services.fiat.enabled" + isOff},
+		{Keys: "kubesvc.cluster-kubernetes.", IsOff: c.Kubesvc.mode() != discover.ModeKubernetes, Because: "kubesvc.cluster is not kubernetes"},
 		{Keys: "cache.kinds", IsOff: c.Cache.All, Because: "cache.all is true"},
 		{Keys: "tasks.persistOutputForAllAccounts", IsOff: !c.Tasks.PersistOutput, Because: "tasks.persistOutput" + isOff},
 		{Keys: "artifacts.", IsOff: !a.Enabled, Except: "artifacts.enabled", Because: "artifacts.enabled is false"},

@@ -16,9 +16,8 @@ func TestSettingsWithoutEffectAreLogged(t *testing.T) {
 		{"no setting is inactive", "server.port: 7002", "", ""},
 		{"settings on which nobody relies", "{redis.enabled: true, sql.migration.user: m, kubernetes.enabled: true, aws.enabled: false, artifacts.gitrepo: {enabled: false, accounts: []}}",
 			"", "sql.migration, redis"},
-		{"one server", "kubesvc.cluster: local", "", ""},
 		{"other servers, accounts and providers", "{armory.kubesvc: {cluster: kubernetes, disableV2Provider: true, dynamicAccounts: {enabled: true}}, kubernetes: {enabled: true, accounts: [{name: a}]}, aws: {enabled: true}, spectator.x: 1}",
-			"kubesvc.cluster, kubesvc.dynamicAccounts, kubernetes, aws", "kubesvc.disableV2Provider, spectator"},
+			"kubesvc.dynamicAccounts, kubernetes, aws", "kubesvc.disableV2Provider, spectator"},
 	} {
 		c, err := parse("c.yml", []byte(tt.file), nil)
 		if err != nil {
@@ -58,6 +57,7 @@ func TestNoticesOfSettingsWithoutEffect(t *testing.T) {
 		"pprof.port: 1":                                                       "pprof.port has no effect",
 		"tracing.sampleRatio: 0.5":                                            "tracing.sampleRatio has no effect",
 		"secrets.vault.url: http://v":                                         "secrets.vault.url has no effect",
+		"kubesvc.cluster-kubernetes.useDNS: true":                             "kubesvc.cluster-kubernetes.useDNS has no effect, because kubesvc.cluster is not kubernetes",
 		"upstream.partial: true":                                              "upstream.partial has no effect, because upstream.baseUrl is not set",
 		"services.fiat.cache.maxEntries: 5":                                   "services.fiat.cache.maxEntries has no effect, because services.fiat.enabled is not true",
 		"cache: {all: true, kinds: [Pod]}":                                    "cache.kinds has no effect, because cache.all is true",

@@ -58,16 +58,18 @@ func belowKubesvc(keys ...string) []configfile.Rename {
 type Kubesvc struct {
 	// The server is always enabled.
 	Enabled bool `config:"enabled,ignored" default:"true"`
-	// One server runs per database, so servers need not find each other.
-	Cluster string `config:"cluster,ignored,warn" default:"local"`
-	// One server runs per database, so servers need not find each other.
-	ClusterKubernetes configfile.Ignored `config:"cluster-kubernetes,ignored"`
+	// Preview, except local: where the list of servers comes from that may share the database, which GET /armory/clouddrivers shows. local
+	// and none: this server only; kubernetes: the Services in cluster-kubernetes; database: the table of servers in the database; redis: as
+	// database, because the server does not use Redis.
+	Cluster string `config:"cluster" enum:"none,local,kubernetes,database,redis" default:"local"`
+	// The Services in which servers are, for cluster: kubernetes.
+	ClusterKubernetes ClusterKubernetes `config:"cluster-kubernetes"`
 	// Operations are sent to agents at once, not polled from the database.
 	ClusterDatabase configfile.Ignored `config:"cluster-database,ignored"`
 	Cache           KubesvcCache       `config:"cache"`
-	// One server runs per database, so servers need no heartbeats between each other.
+	// Servers write no heartbeats for accounts: one row of the database says which agent reports an account.
 	Heartbeat configfile.Ignored `config:"heartbeat,ignored"`
-	// One server runs per database. It balances accounts over agents by their numbers of objects.
+	// Accounts are balanced over agents by their numbers of objects, without being asked. They are not moved between servers.
 	LoadBalancer string `config:"loadBalancer,ignored"`
 	// One row of the database decides which agent is the cacher.
 	Locks configfile.Ignored `config:"locks,ignored"`

@@ -276,16 +276,16 @@ func TestScaleAgentPathsArePassedOn(t *testing.T) {
 		_, _ = io.WriteString(rw, "<html>not here</html>")
 	}
 	for path, want := range map[string]string{
-		"/armory/agents":       "200 theirs",
-		"/armory/clouddrivers": "404 {",
-		"/other":               "404 <html>not here</html>",
+		"/armory/agents":                         "200 theirs",
+		"/armory/clouddrivers/sql/pool/settings": "404 {",
+		"/other":                                 "404 <html>not here</html>",
 	} {
 		response, body := w.send(t, http.MethodGet, path, "")
 		got := strconv.Itoa(response.StatusCode) + " " + body
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
-		if path == "/armory/clouddrivers" && (!strings.Contains(body, "No handler found for GET /armory/clouddrivers: one server runs per database") ||
+		if path == "/armory/clouddrivers/sql/pool/settings" && (!strings.Contains(body, "No handler found for GET /armory/clouddrivers/sql/pool/settings: the server chooses the number") ||
 			!json.Valid([]byte(body)) || response.Header.Get("Content-Type") != "application/json" || response.Header.Get("Content-Encoding") != "") {
 			t.Errorf("%s: got %v %s", path, response.Header, body)
 		}

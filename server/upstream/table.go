@@ -28,6 +28,8 @@ func Table() []Endpoint {
 func ownEndpoints() []Endpoint {
 	return []Endpoint{
 		{Pattern: "health", Mode: Local, Note: "The component `upstream` shows the other Clouddriver. Its state does not change the status."},
+		{Pattern: "armory/clouddrivers", Mode: Local, Note: "The other Clouddriver is listed only if its Service has the prefix."},
+		{Pattern: "armory/clouddrivers/{id}", Mode: Local},
 		{Pattern: "armory/agent/operations", Mode: Local},
 		{Pattern: "armory/agent/operations/{id}", Mode: Local},
 	}

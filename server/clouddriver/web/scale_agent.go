@@ -18,8 +18,6 @@ const (
 		"an entry of kubernetes.accounts there, or import a file by spring.config.import; the agent uses it within 5 seconds"
 	noForwarding = "one server runs per database, so that servers do not forward operations to each other. Submit operations with POST /vedette/v1/operations, " +
 		"and read their history with GET /armory/agent/operations or GET /vedette/v1/operations"
-	noInstances = "one server runs per database, so that there is no list of them. GET /vedette/v1/agents names the server of each agent, and GET /health and " +
-		"GET /vedette/v1/version describe this one"
 )
 
 // scaleAgentPaths are in the order in which they are compared.
@@ -38,8 +36,6 @@ var scaleAgentPaths = []scaleAgentPath{
 	{"", "armory/agent/operations", noForwarding},
 	{"", "armory/agent/operations/database", noForwarding},
 	{"", "armory/agent/operationresults", noForwarding},
-	{"", "armory/clouddrivers", noInstances},
-	{"", "armory/clouddrivers/{id}", noInstances},
 	{"", "armory/clouddrivers/sql/pool/settings", "the server chooses the number of its connections; the metrics of prometheus.enabled show how long transactions take"},
 }
 
