@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/authorize/authorizetest"
 	"github.com/vedette-io/vedette/server/clouddriver"
+	"github.com/vedette-io/vedette/server/discover"
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/store/history"
 	"github.com/vedette-io/vedette/server/task"
@@ -143,7 +144,8 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 	}
 	route := routes(id)[pattern]
 	handler := clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Tasks: taskService, Authorizer: authorizer,
-		Projects: webProject{}, Artifacts: newArtifactAccounts(serveRepository(t))})
+		Projects: webProject{}, Artifacts: newArtifactAccounts(serveRepository(t)),
+		Servers: func() []discover.Server { return []discover.Server{{ID: "s1"}} }})
 	method, _, _ := strings.Cut(pattern, " ")
 	r := httptest.NewRequestWithContext(t.Context(), method, route.Path, strings.NewReader(route.Body))
 	r.Header.Set("X-SPINNAKER-USER", "dev")

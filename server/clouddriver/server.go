@@ -47,6 +47,9 @@ func (a *api) listServers(w http.ResponseWriter, r *http.Request, _ web.Params) 
 
 // getServer mirrors the Scale Agent's GET /armory/clouddrivers/{id}.
 func (a *api) getServer(w http.ResponseWriter, r *http.Request, p web.Params) error {
+	if p["id"] == "" { // as Spring takes a slash at the end
+		return a.listServers(w, r, p)
+	}
 	servers, err := a.knownServers()
 	if err != nil {
 		return err
