@@ -109,6 +109,12 @@ func (w *installation) start(id vedette.ServerID) *node {
 	return n
 }
 
+func (w *installation) row(id vedette.OperationID) history.Operation {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rows[id]
+}
+
 // evict removes the row of a server.
 func (w *installation) evict(id vedette.ServerID) {
 	w.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestOperationsReachAgentsOfOtherServers(t *testing.T) {
 			await(t, "the agent may forget the outcome", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return len(a.outcomes) == 0 })
 		}
 	}
-	row := w.rows["s1-restart"]
+	row := w.row("s1-restart")
 	if row.State != vedette.Done || row.Server != "s1" || row.Agent != "a" || row.Sent.IsZero() {
 		t.Errorf("got %+v in the history", row)
 	}
@@ -169,7 +170,7 @@ func TestLogsFollowTheirReader(t *testing.T) {
 	w := newInstallation(t, "s1", "s2")
 	a := w.newAgent("a", "1", "prod")
 	closed := make(chan struct{})
-	written := make(chan int, 1)
+	var written atomic.Int64
 	in, out := io.Pipe()
 	a.execute = func(op vedette.Operation) vedette.Outcome {
 		return vedette.Outcome{ID: op.ID, State: vedette.Done, Status: 200, Stream: &closeNotifier{in, closed}}
@@ -185,18 +186,26 @@ func TestLogsFollowTheirReader(t *testing.T) {
 	if _, err := io.ReadFull(answer.Stream, first); err != nil || string(first) != "line1" {
 		t.Fatalf("got %q, %v", first, err)
 	}
+	ended := make(chan struct{})
 	go func() {
-		total := 0
+		defer close(ended)
 		for {
 			n, err := out.Write(make([]byte, 32<<10))
-			total += n
+			written.Add(int64(n))
 			if err != nil {
-				written <- total
 				return
 			}
 		}
 	}()
-	time.Sleep(200 * time.Millisecond) // nothing may be read in this time
+	unchanged := 0
+	await(t, "the log waits for its reader", func() bool {
+		before := written.Load()
+		time.Sleep(time.Millisecond)
+		if unchanged++; written.Load() != before {
+			unchanged = 0
+		}
+		return unchanged == 100
+	})
 	if err := answer.Stream.Close(); err != nil {
 		t.Error(err)
 	}
@@ -205,7 +214,8 @@ func TestLogsFollowTheirReader(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		t.Fatal("the log is not closed at the agent's server")
 	}
-	if n := <-written; n > 1<<20 {
+	<-ended
+	if n := written.Load(); n > 1<<20 {
 		t.Errorf("%d bytes were read of a log that nobody reads", n)
 	}
 	await(t, "the agent is told", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.canceled["log"] })
@@ -245,24 +255,18 @@ func TestLogEnds(t *testing.T) {
 		a.mu.Unlock()
 		answer := w.nodes["s1"].Execute(t.Context(), vedette.Operation{Account: "prod", Args: vedette.LogsArgs{Target: web}})
 		expectDone(t, answer)
-		read := make(chan error, 1)
-		go func() {
-			text, err := io.ReadAll(answer.Stream)
-			if string(text) != "text" {
-				err = fmt.Errorf("got %q, %w", text, err)
-			}
-			read <- err
-		}()
-		if _, err := out.Write([]byte("text")); err != nil {
-			t.Fatal(err)
+		go func() { _, _ = out.Write([]byte("text")) }()
+		text := make([]byte, 4)
+		if _, err := io.ReadFull(answer.Stream, text); err != nil || string(text) != "text" {
+			t.Fatalf("got %q, %v", text, err)
 		}
 		if tt.cut {
-			time.Sleep(50 * time.Millisecond) // until the text has arrived
 			link.Cut()
 		} else {
 			_ = out.CloseWithError(tt.err)
 		}
-		if err := <-read; (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+		_, err := io.ReadAll(answer.Stream)
+		if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
 	}
@@ -342,8 +346,8 @@ func TestCallersWaitForOtherServers(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if w.rows["op"].State != vedette.Done {
-		t.Errorf("the end is not recorded: %s", w.rows["op"].State)
+	if w.row("op").State != vedette.Done {
+		t.Errorf("the end is not recorded: %s", w.row("op").State)
 	}
 	for _, server := range []vedette.ServerID{"s1", "dead", "s2"} {
 		if err := w.nodes["s2"].AwaitEnd(t.Context(), server, "op"); vedette.KindOf(err) != vedette.Unavailable {
