@@ -228,6 +228,9 @@ func (s *scenario) UndoneOperation(_ context.Context, _ vedette.AccountName, _ v
 
 func (s *scenario) WriteThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, o vedette.Object, end *history.Operation) ([]commit.Change, bool, error) {
 	s.logf("stored %s at %s", o.Key, o.ResourceVersion)
+	if end == nil {
+		return nil, false, nil
+	}
 	err := s.EndOperations(ctx, []history.Operation{*end})
 	return nil, err == nil, err
 }

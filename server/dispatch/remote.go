@@ -65,9 +65,12 @@ func (d *Dispatcher) SetRemote(r Remote) { d.remote = r }
 // SetKnown sets what waits until other servers know what this one has written before the call. It must be called like SetRemote.
 func (d *Dispatcher) SetKnown(known func(context.Context) error) { d.known = known }
 
-// AwaitEnd waits until an operation that another server has accepted has ended. It returns an error if that cannot be known.
+// AwaitEnd waits until an operation that a server has accepted has ended. It returns an error if that cannot be known.
 func (d *Dispatcher) AwaitEnd(ctx context.Context, server vedette.ServerID, id vedette.OperationID) error {
-	if d.remote == nil || server == d.cfg.Server {
+	if server == d.cfg.Server {
+		return d.Ended(ctx, id)
+	}
+	if d.remote == nil {
 		return vedette.Errorf(vedette.Unavailable, "operation %s was accepted by server %s, which cannot be asked", id, server)
 	}
 	return d.remote.AwaitEnd(ctx, server, id)

@@ -31,3 +31,14 @@ func (d *Dispatcher) Execute(ctx context.Context, op vedette.Operation) vedette.
 	d.metrics.operationEnded(op.Args.Verb(), out.State, time.Since(start))
 	return out
 }
+
+// AwaitEnd waits for an operation that another server has accepted. It returns an error if the next dispatcher cannot.
+func (d *Dispatcher) AwaitEnd(ctx context.Context, server vedette.ServerID, id vedette.OperationID) error {
+	next, ok := d.next.(interface {
+		AwaitEnd(ctx context.Context, server vedette.ServerID, id vedette.OperationID) error
+	})
+	if !ok {
+		return vedette.Errorf(vedette.Unavailable, "operation %s was accepted by server %s, which cannot be asked", id, server)
+	}
+	return next.AwaitEnd(ctx, server, id)
+}

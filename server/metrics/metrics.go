@@ -35,6 +35,8 @@ type Metrics struct {
 	operations       *prometheus.CounterVec
 	operationTime    *prometheus.HistogramVec
 	predecessorTime  *prometheus.HistogramVec
+	forwarded        *prometheus.CounterVec
+	forwardTime      *prometheus.HistogramVec
 	operationsActive *prometheus.GaugeVec
 	tasks            *prometheus.CounterVec
 	taskTime         *prometheus.HistogramVec
@@ -59,6 +61,7 @@ type State struct {
 	PoolWaits, PoolWaitTime                                                            *metricset.Sampled
 	WriteProblem, DiskFree, DiskSize                                                   *metricset.Sampled
 	TasksRunning                                                                       *metricset.Sampled
+	PeerConnections                                                                    *metricset.Sampled
 	UpstreamRequests, UpstreamFailures, UpstreamTime, UpstreamLastAnswers, UpstreamAge *metricset.Sampled
 }
 
@@ -177,6 +180,7 @@ func (m *Metrics) addOperations() {
 	m.predecessorTime = m.Histogram("kubesvc_ops_processTime_seconds",
 		"Time of operations of all verbs, under the name of the predecessor's plugin. result is done, failed or lost, not the text of an error.",
 		metricset.LatencyBounds(), "result")
+	m.addPeers()
 	m.tasks = m.Counter("vedette_server_tasks_total", "Spinnaker's tasks that ended on this server: succeeded, failed, or retryable.", "result")
 	for _, state := range []tasks.State{tasks.Succeeded, tasks.Failed, tasks.Retryable} {
 		m.tasks.WithLabelValues(string(state))
@@ -184,6 +188,25 @@ func (m *Metrics) addOperations() {
 	m.taskTime = m.Histogram("vedette_server_task_duration_seconds", "Time of Spinnaker's tasks, until they ended.",
 		[]float64{0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600})
 	m.State.TasksRunning = m.SampledGauge("vedette_server_tasks_running", "Spinnaker's tasks that run on this server.")
+}
+
+func (m *Metrics) addPeers() {
+	m.forwarded = m.Counter("vedette_server_forwarded_operations_total",
+		"Operations that this server sent to another one, to which the agent is connected, by result: done, failed or lost; unsent: the agent did not receive it; "+
+			"gone: the agent or the connection is lost; canceled: nobody waits for it any more. An operation may be sent several times.", "result")
+	for _, result := range []string{"done", "failed", "lost", "unsent", "gone", "canceled"} {
+		m.forwarded.WithLabelValues(result)
+	}
+	m.forwardTime = m.Histogram("vedette_server_forward_duration_seconds",
+		"Time from the sending of an operation to another server to its result.", metricset.LatencyBounds())
+	m.State.PeerConnections = m.SampledGauge("vedette_server_peer_connections",
+		"Connections between servers. in: from other servers; out: to others.", "direction")
+}
+
+// Forwarded counts an operation that was sent to another server.
+func (m *Metrics) Forwarded(result string, took time.Duration) {
+	m.forwarded.WithLabelValues(result).Inc()
+	m.forwardTime.WithLabelValues().Observe(took.Seconds())
 }
 
 func (m *Metrics) addUpstream() {

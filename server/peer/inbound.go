@@ -137,9 +137,9 @@ func (in *inbound) complete() error {
 // finishWith passes the outcome on, and lets the agent forget it.
 func (in *inbound) finishWith(out vedette.Outcome) {
 	in.count(string(out.State))
-	in.pass(dispatch.RemoteEvent{Outcome: out})
-	in.memory.Release()
 	in.put(&wire.OperationsDown{Message: &wire.OperationsDown_Forget{Forget: &wire.Forget{Id: string(in.wanted.Operation)}}})
+	in.pass(dispatch.RemoteEvent{Outcome: out}) // after the forget is queued, because who receives it finishes the call
+	in.memory.Release()
 	in.finish()
 }
 

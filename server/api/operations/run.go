@@ -19,6 +19,12 @@ type dispatcher interface {
 	Execute(ctx context.Context, op vedette.Operation) vedette.Outcome
 }
 
+// endAwaiter is a dispatcher that can wait for operations that other servers have accepted. AwaitEnd returns an error if it cannot be known
+// when the operation ends.
+type endAwaiter interface {
+	AwaitEnd(ctx context.Context, server vedette.ServerID, id vedette.OperationID) error
+}
+
 // Runner executes the operations of callers, each once.
 type Runner struct {
 	dispatch dispatcher
@@ -140,6 +146,12 @@ func (r *Runner) lookupHistory(ctx context.Context, op vedette.Operation) (*Outc
 	case isSame:
 	}
 	if row.State == history.Pending {
+		row, err = r.awaitEnd(ctx, row)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if row.State == history.Pending {
 		return nil, vedette.Errorf(vedette.Conflict,
 			"operation %s has been running since %s; GET /vedette/v1/operations/%s returns its outcome when it ends",
 			op.ID, row.Accepted.UTC().Format("15:04:05Z"), op.ID)
@@ -149,6 +161,17 @@ func (r *Runner) lookupHistory(ctx context.Context, op vedette.Operation) (*Outc
 		Keys: []objectKey{}}
 	view = view.asRepeated()
 	return &view, nil
+}
+
+// awaitEnd waits until the server that has accepted an operation has ended it, and returns its row. The row is still pending if that server
+// cannot be asked. It ends soon after the deadline of the operation, which that server keeps.
+func (r *Runner) awaitEnd(ctx context.Context, row history.Operation) (history.Operation, error) {
+	d, ok := r.dispatch.(endAwaiter)
+	if !ok {
+		return row, nil
+	}
+	_ = d.AwaitEnd(ctx, row.Server, row.ID) // the row says whether it has ended
+	return r.store.Operation(ctx, row.ID)
 }
 
 // errIDReused is the same whatever the other operation is, and whoever sent it.

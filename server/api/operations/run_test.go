@@ -1,11 +1,14 @@
 package operations
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/store/history"
 )
 
 // TestOutcomesForRepeatedRequestsAreBounded ends operations whose agent sends long texts. The outcomes that are kept for requests that
@@ -50,5 +53,56 @@ func TestOutcomesForRepeatedRequestsAreBounded(t *testing.T) {
 	d.finish(op.ID, entry)
 	if again, first, err := d.join(op); err != nil || first || len(again.view.Keys) != 1 || len(again.view.Warnings) != 1 {
 		t.Errorf("got %+v, %v, want the short outcome as a whole", again, err)
+	}
+}
+
+// otherServer is a dispatcher of a server that has not accepted an operation, and a history that says that another one has.
+type otherServer struct {
+	row     history.Operation
+	onAwait func(*history.Operation) error
+	awaited []vedette.ServerID
+}
+
+func (o *otherServer) Execute(context.Context, vedette.Operation) vedette.Outcome {
+	return vedette.Outcome{State: vedette.Failed, Reason: vedette.ReasonAlreadyAccepted}
+}
+
+func (o *otherServer) AwaitEnd(_ context.Context, server vedette.ServerID, _ vedette.OperationID) error {
+	o.awaited = append(o.awaited, server)
+	return o.onAwait(&o.row)
+}
+
+func (o *otherServer) Operation(context.Context, vedette.OperationID) (history.Operation, error) {
+	return o.row, nil
+}
+
+// TestCallersWaitForOperationsOfOtherServers sends an operation to a server while another one executes it.
+func TestCallersWaitForOperationsOfOtherServers(t *testing.T) {
+	op := vedette.Operation{ID: "01J00000000000000000000000", Account: "prod", Args: vedette.RestartArgs{}}
+	for _, tt := range []struct {
+		name    string
+		onAwait func(*history.Operation) error
+		digest  string
+		want    vedette.OutcomeState
+		awaited int
+	}{
+		{"it ends", func(row *history.Operation) error { row.State = vedette.Done; return nil }, "", vedette.Done, 1},
+		{"it has just ended", func(row *history.Operation) error { row.State = vedette.Failed; return errors.New("unknown") }, "", vedette.Failed, 1},
+		{"the server cannot be asked", func(*history.Operation) error { return errors.New("unreachable") }, "", "", 1},
+		{"the end is not recorded", func(*history.Operation) error { return nil }, "", "", 1},
+		{"another operation has the id", nil, "sha256:other", "", 0},
+	} {
+		o := &otherServer{onAwait: tt.onAwait, row: history.Operation{ID: op.ID, Account: "prod", Server: "s2", State: history.Pending, Digest: tt.digest}}
+		r := NewRunner(o, o, []byte("key"))
+		if tt.digest == "" {
+			o.row.Digest = r.dedup.digester.Of(op)
+		}
+		out, err := r.Run(t.Context(), op)
+		if out.State != tt.want || (err == nil) != (tt.want != "") || err != nil && vedette.KindOf(err) != vedette.Conflict {
+			t.Errorf("%s: got %+v, %v", tt.name, out, err)
+		}
+		if len(o.awaited) != tt.awaited || tt.awaited == 1 && o.awaited[0] != "s2" {
+			t.Errorf("%s: asked %v", tt.name, o.awaited)
+		}
 	}
 }

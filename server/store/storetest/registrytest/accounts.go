@@ -31,6 +31,13 @@ var Accounts = map[string]func(*testing.T, *store.Store){
 			t.Errorf("got %+v, %v, want a and c", rows, err)
 		}
 		storetest.Register(t, s, "d")
+		servers, err := s.Servers(t.Context(), []vedette.AccountName{"a", "c", "d", "nobody"})
+		if err != nil || len(servers) != 2 || servers["a"] != rows[0].Server || servers["c"] != rows[1].Server || servers["a"] == "" {
+			t.Errorf("servers: got %v, %v, want those of a and c", servers, err)
+		}
+		if servers, err := s.Servers(t.Context(), nil); err != nil || len(servers) != 0 {
+			t.Errorf("servers of no accounts: got %v, %v", servers, err)
+		}
 		if rows, err := s.OrphanedAccounts(t.Context()); err != nil || len(rows) != 1 || rows[0].Name != "d" {
 			t.Errorf("accounts without agents: got %+v, %v, want d", rows, err)
 		}
