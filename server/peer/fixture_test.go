@@ -30,6 +30,8 @@ type installation struct {
 	rows     map[vedette.OperationID]history.Operation
 	written  map[string]vedette.ServerID // who has written an object through, by version
 	lookups  int
+
+	isPatient bool
 }
 
 // node is a server: a real Dispatcher, with a Server and a Client over real TLS.
@@ -51,6 +53,16 @@ type node struct {
 func newInstallation(t testing.TB, ids ...vedette.ServerID) *installation {
 	w := &installation{t: t, nodes: map[vedette.ServerID]*node{}, members: map[vedette.ServerID]Peer{}, accounts: map[vedette.AccountName]vedette.ServerID{},
 		rows: map[vedette.OperationID]history.Operation{}, written: map[string]vedette.ServerID{}}
+	for _, id := range ids {
+		w.start(id)
+	}
+	return w
+}
+
+// newPatientInstallation returns an installation that gives calls the time that they have in production.
+func newPatientInstallation(t testing.TB, ids ...vedette.ServerID) *installation {
+	w := newInstallation(t)
+	w.isPatient = true
 	for _, id := range ids {
 		w.start(id)
 	}
@@ -79,8 +91,15 @@ func (w *installation) start(id vedette.ServerID) *node {
 	if _, isBench := w.t.(*testing.B); isBench {
 		log = slog.New(slog.DiscardHandler)
 	}
-	n.Dispatcher = dispatch.New(dispatch.Config{Server: id, AgentWait: 2 * time.Second, Grace: 500 * time.Millisecond}, n, store{w, n}, n, log)
+	agentWait := 2 * time.Second
+	if w.isPatient {
+		agentWait = 0
+	}
+	n.Dispatcher = dispatch.New(dispatch.Config{Server: id, AgentWait: agentWait, Grace: 500 * time.Millisecond}, n, store{w, n}, n, log)
 	cfg := testConfig
+	if w.isPatient {
+		cfg.ConnectTimeout = 0
+	}
 	cfg.Identity = identity
 	cfg.Self = id
 	cfg.Members = n

@@ -148,7 +148,7 @@ func TestManyAccountsAreLookedUpTogether(t *testing.T) {
 
 // TestParallelOperations executes many operations across two servers at once. Each gets its own outcome.
 func TestParallelOperations(t *testing.T) {
-	w := newInstallation(t, "s1", "s2")
+	w := newPatientInstallation(t, "s1", "s2")
 	const accounts, operations = 20, 1000
 	agents := map[vedette.AccountName]*agent{}
 	for i := range accounts {
