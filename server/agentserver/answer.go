@@ -101,8 +101,11 @@ func (a answer) receive(ctx context.Context, first *wire.AnswerPiece, next func(
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	defer reader.Close()
-	if a.log {
+	switch {
+	case a.log:
 		return a.receiveLog(reader)
+	case a.agent.PassesOn(a.id):
+		return a.passOn(reader)
 	}
 	return a.receiveOutcome(ctx, reader)
 }
@@ -191,13 +194,27 @@ func (a answer) receiveLog(r io.Reader) error {
 	if !a.agent.HandleOutcome(vedette.Outcome{ID: a.id, State: vedette.Done, Status: http.StatusOK, Stream: out}) {
 		return status.Error(codes.Canceled, "no caller waits for this log")
 	}
+	return copyToReader(in, r)
+}
+
+// passOn passes an outcome to the server that has accepted its operation, at the speed of that server. This one neither decodes nor
+// holds it.
+func (a answer) passOn(r io.Reader) error {
+	out, in := io.Pipe()
+	if !a.agent.HandleEncoded(a.id, out) {
+		return status.Error(codes.Canceled, "no caller waits for this answer")
+	}
+	return copyToReader(in, r)
+}
+
+func copyToReader(in *io.PipeWriter, r io.Reader) error {
 	_, err := io.Copy(timeoutWriter{in}, r)
 	_ = in.CloseWithError(err) // nil is EOF; it never fails
 	switch {
 	case errors.Is(err, errLogReadTimeout):
 		return status.Error(codes.Canceled, err.Error())
 	case errors.Is(err, io.ErrClosedPipe):
-		return status.Error(codes.Canceled, "the caller stopped reading the log")
+		return status.Error(codes.Canceled, "the caller stopped reading")
 	}
 	return err
 }

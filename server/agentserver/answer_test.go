@@ -65,7 +65,17 @@ func TestUnreadLogIsClosed(t *testing.T) {
 }
 
 // answersOfAgent records the outcomes of one agent's operations.
-type answersOfAgent struct{ outcomes chan vedette.Outcome }
+type answersOfAgent struct {
+	outcomes chan vedette.Outcome
+	encoded  chan io.ReadCloser // nil if outcomes are not passed on
+}
+
+func (a answersOfAgent) PassesOn(vedette.OperationID) bool { return a.encoded != nil }
+
+func (a answersOfAgent) HandleEncoded(_ vedette.OperationID, out io.ReadCloser) bool {
+	a.encoded <- out
+	return true
+}
 
 func (a answersOfAgent) Claim(vedette.OperationID, bool) (release func(), ok bool) {
 	return func() {}, true
@@ -113,7 +123,7 @@ func TestLargeAnswersEndBeforeTheirSessions(t *testing.T) {
 		if err := s.share.reserve(ctx, 2<<20); err != nil {
 			t.Fatal(err)
 		}
-		agent := answersOfAgent{make(chan vedette.Outcome, 1)}
+		agent := answersOfAgent{outcomes: make(chan vedette.Outcome, 1)}
 		s.operations.Store(&operationStream{agent: agent, share: s.share})
 		stream := answerStream{ctx: ctx, pieces: make(chan *wire.AnswerPiece, 100)}
 		w := wire.NewAnswerWriter(&wire.AnswerPiece{Session: "t", Operation: "1"}, func(piece *wire.AnswerPiece) error {
@@ -151,7 +161,7 @@ func TestAnswerThatNeverHasItsMemory(t *testing.T) {
 		if err := memory.open("others", func(err error) { t.Errorf("a session ends: %v", err) }).reserve(t.Context(), 8<<20); err != nil {
 			t.Fatal(err)
 		}
-		agent := answersOfAgent{make(chan vedette.Outcome, 1)}
+		agent := answersOfAgent{outcomes: make(chan vedette.Outcome, 1)}
 		a := answer{agent: agent, share: memory.openAnswer("agent", func(err error) { t.Errorf("the answer ends: %v", err) }), id: "1", limit: cfg.answerLimit()}
 		if err := a.receiveOutcome(t.Context(), io.LimitReader(zeros{}, maxAnswerBytes)); err != nil {
 			t.Error(err)
@@ -166,3 +176,45 @@ func TestAnswerThatNeverHasItsMemory(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// TestAnswersForOtherServersAreNotHeld passes on an outcome that is larger than the memory of agents.
+func TestAnswersForOtherServersAreNotHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := &Server{memory: newMemoryBudget(2 << 20)}
+		srv.cfg.defaults()
+		agent := answersOfAgent{encoded: make(chan io.ReadCloser, 1)}
+		share := srv.memory.openAnswer("agent", func(err error) { t.Errorf("the answer ends: %v", err) })
+		defer share.close()
+		pieces := make(chan *wire.AnswerPiece)
+		list := []byte(strings.Repeat("object", 1<<20))
+		go func() {
+			w := wire.NewAnswerWriter(&wire.AnswerPiece{Operation: "1"}, func(piece *wire.AnswerPiece) error {
+				pieces <- proto.CloneOf(piece)
+				return nil
+			})
+			if _, err := w.Write(list); err != nil || w.Close(nil) != nil {
+				t.Error(err)
+			}
+			close(pieces)
+		}()
+		next := func() (*wire.AnswerPiece, error) {
+			if piece, ok := <-pieces; ok {
+				return piece, nil
+			}
+			return nil, io.EOF
+		}
+		first, err := next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- answer{agent, share, "1", false, 1 << 20}.receive(t.Context(), first, next) }()
+		got, err := io.ReadAll(<-agent.encoded)
+		if err != nil || string(got) != string(list) {
+			t.Errorf("got %d bytes, %v", len(got), err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

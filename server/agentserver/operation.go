@@ -2,6 +2,7 @@ package agentserver
 
 import (
 	"context"
+	"io"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
@@ -24,6 +25,9 @@ type operationsService struct {
 type attachedAgent interface {
 	Claim(id vedette.OperationID, isLog bool) (release func(), ok bool)
 	HandleOutcome(out vedette.Outcome) bool
+	// PassesOn reports whether the operation's outcome goes to another server as it is.
+	PassesOn(id vedette.OperationID) bool
+	HandleEncoded(id vedette.OperationID, out io.ReadCloser) bool
 }
 
 // operationStream is an agent's stream of operations and outcomes.

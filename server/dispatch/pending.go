@@ -1,12 +1,18 @@
 package dispatch
 
-import "github.com/vedette-io/vedette"
+import (
+	"io"
+
+	"github.com/vedette-io/vedette"
+)
 
 // pendingOutcome is an operation without an outcome.
 type pendingOutcome struct {
 	account    vedette.AccountName
 	outcome    chan vedette.Outcome    // has room for one
+	encoded    chan io.ReadCloser      // an outcome that is passed to another server as it is; has room for one
 	isLogs     bool                    // its outcome is a stream
+	isPassedOn bool                    // large outcomes are passed to another server as they are: nothing is written through
 	relay      *Relay                  // of an operation that another server has accepted; otherwise nil
 	superseded chan struct{}           // closed when another relay of the same operation replaces this one
 	serving    servingAgent            // that has the operation; nil if none has
@@ -25,7 +31,7 @@ type recipient struct {
 
 func newPendingOutcome(op vedette.Operation) *pendingOutcome {
 	_, logs := op.Args.(vedette.LogsArgs)
-	return &pendingOutcome{account: op.Account, outcome: make(chan vedette.Outcome, 1), isLogs: logs, recipients: map[recipient]bool{},
+	return &pendingOutcome{account: op.Account, outcome: make(chan vedette.Outcome, 1), encoded: make(chan io.ReadCloser, 1), isLogs: logs, recipients: map[recipient]bool{},
 		claims: map[*AttachedAgent]bool{}, superseded: make(chan struct{})}
 }
 
@@ -73,6 +79,30 @@ func (a *AttachedAgent) Claim(id vedette.OperationID, isLog bool) (release func(
 		defer d.mu.Unlock()
 		delete(p.claims, a)
 	}, true
+}
+
+// PassesOn reports whether the outcome of an operation that was claimed goes to another server as it is.
+func (a *AttachedAgent) PassesOn(id vedette.OperationID) bool {
+	d := a.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, isRecipient := d.lookUpLocked(a, id)
+	return isRecipient && p.isPassedOn
+}
+
+// HandleEncoded passes an encoded outcome to the server that has accepted the operation, and reports whether that waits for it. It must
+// be read to its end, or closed.
+func (a *AttachedAgent) HandleEncoded(id vedette.OperationID, out io.ReadCloser) bool {
+	d := a.dispatcher
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, isRecipient := d.lookUpLocked(a, id)
+	if !isRecipient || !p.isPassedOn {
+		return false
+	}
+	delete(d.pending, id)
+	p.encoded <- out
+	return true
 }
 
 // countRefused counts and logs a rejected outcome. The outcome of an operation that has

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -42,7 +43,22 @@ type Relay struct {
 }
 
 // RelayEvent is an outcome whose objects are written through.
-type RelayEvent struct{ Outcome vedette.Outcome }
+type RelayEvent struct {
+	Outcome vedette.Outcome
+	// Encoded is the outcome instead, as the agent sends it, if it is large and nothing is written through. Whoever receives it must close
+	// it.
+	Encoded io.ReadCloser
+}
+
+// close closes what nobody reads.
+func (e RelayEvent) close() {
+	if e.Outcome.Stream != nil {
+		_ = e.Outcome.Stream.Close() // nothing was read from it
+	}
+	if e.Encoded != nil {
+		_ = e.Encoded.Close() // nothing was read from it
+	}
+}
 
 // Relay returns the agent that serves an account here, when there is memory for the operation. It never asks another server, so operations do
 // not go in circles. The error is ErrNotHere if no agent serves the account. The caller must close the Relay.
@@ -105,7 +121,7 @@ func (r *Relay) Send(op vedette.Operation) error {
 	if a, deletes := op.Args.(vedette.DeleteArgs); deletes && a.KnownUID != "" {
 		f.known = knownObject{key: r.request.Known, uid: a.KnownUID}
 	}
-	if err := r.register(op); err != nil {
+	if err := r.register(op, op.Reads() && !f.needsWriteThrough()); err != nil {
 		return err
 	}
 	grant := r.grant
@@ -122,10 +138,11 @@ func (r *Relay) Send(op vedette.Operation) error {
 
 // register makes the relay receive the outcome. The same server may ask again for the same operation, because it has lost its
 // connection: the earlier relay ends then, and what its recipients answer counts.
-func (r *Relay) register(op vedette.Operation) error {
+func (r *Relay) register(op vedette.Operation, isPassedOn bool) error {
 	d := r.dispatcher
 	p := newPendingOutcome(op)
 	p.relay = r
+	p.isPassedOn = isPassedOn
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if earlier := d.pending[op.ID]; earlier != nil {
@@ -157,11 +174,10 @@ func (r *Relay) run(f *inflight) {
 		select {
 		case out := <-p.outcome:
 			r.write(f, &out)
-			if !isTold {
-				r.deliver(out)
-			} else if out.Stream != nil {
-				_ = out.Stream.Close() // nothing was read from it
-			}
+			r.deliver(RelayEvent{Outcome: out}, isTold)
+			return
+		case out := <-p.encoded:
+			r.deliver(RelayEvent{Encoded: out}, isTold)
 			return
 		case <-gone:
 			gone = nil
@@ -191,9 +207,13 @@ func (r *Relay) write(f *inflight, out *vedette.Outcome) {
 	r.dispatcher.writeThrough(ctx, f, out, nil)
 }
 
-// deliver passes an outcome on.
-func (r *Relay) deliver(out vedette.Outcome) {
-	r.events <- RelayEvent{out} // has room
+// deliver passes an outcome on, unless the other server has been told that none comes.
+func (r *Relay) deliver(e RelayEvent, isTold bool) {
+	if isTold {
+		e.close()
+		return
+	}
+	r.events <- e // has room
 	select {
 	case <-r.closed:
 		r.discard()
@@ -201,12 +221,12 @@ func (r *Relay) deliver(out vedette.Outcome) {
 	}
 }
 
-// discard closes a log that nobody reads.
+// discard closes an outcome that nobody reads.
 func (r *Relay) discard() {
 	select {
 	case e, ok := <-r.events:
-		if ok && e.Outcome.Stream != nil {
-			_ = e.Outcome.Stream.Close() // nothing was read from it
+		if ok {
+			e.close()
 		}
 	default:
 	}

@@ -46,7 +46,7 @@ func NewClient(cfg Config, a accounts, log *slog.Logger) *Client {
 }
 
 // answerWait is how long an outcome waits for memory.
-const answerWait = 30 * time.Second
+const answerWait = 10 * time.Second
 
 // Run closes the connections to processes that do not run any more, until ctx ends, and then all.
 func (c *Client) Run(ctx context.Context) error {

@@ -24,7 +24,7 @@ type inbound struct {
 	// Of an outcome in several pieces.
 	pieces   [][]byte
 	received int
-	size     int
+	size     int // 0 if it is unknown
 	memory   *fair.Grant
 
 	log *io.PipeWriter // of a log that has begun
@@ -77,7 +77,16 @@ func (in *inbound) handlePiece(p *peerproto.Piece) error {
 			return nil
 		}
 	}
-	if in.received += len(p.GetContent()); in.received > in.size || p.GetLast() != (in.received == in.size) {
+	in.received += len(p.GetContent())
+	switch {
+	case p.GetBrokeOff() != "":
+		in.reject(http.StatusBadGateway, "Incomplete", vedette.CleanText(p.GetBrokeOff(), maxBrokeOff))
+		return nil
+	case in.size == 0:
+		if ok := in.grow(len(p.GetContent())); !ok {
+			return nil
+		}
+	case in.received > in.size || p.GetLast() != (in.received == in.size):
 		return fmt.Errorf("%w: the outcome does not have the size that it announced", errBadPeer)
 	}
 	in.pieces = append(in.pieces, p.GetContent())
@@ -87,26 +96,47 @@ func (in *inbound) handlePiece(p *peerproto.Piece) error {
 	return in.complete()
 }
 
+// grow reserves the memory of a piece of an outcome of unknown size. It reports false if the operation has ended without its answer.
+func (in *inbound) grow(bytes int) bool {
+	if in.received > in.client.answerLimit() {
+		in.rejectLarge(fmt.Sprintf("more than %d bytes", in.client.answerLimit()))
+		return false
+	}
+	if err := in.memory.Grow(in.ctx, 2*int64(bytes)); err != nil {
+		in.rejectBusy()
+		return false
+	}
+	return true
+}
+
 // begin reserves the memory of an outcome. It reports false if the operation has ended without its answer.
 func (in *inbound) begin(p *peerproto.Piece) bool {
 	in.pieces = [][]byte{}
 	if p.GetSize() > uint64(in.client.answerLimit()) {
-		in.reject(http.StatusRequestEntityTooLarge, "TooLarge", fmt.Sprintf("the answer has %d bytes, and may have %d: request less with a namespace or a selector",
-			p.GetSize(), in.client.answerLimit()))
+		in.rejectLarge(fmt.Sprintf("%d bytes", p.GetSize()))
 		return false
 	}
 	in.size = int(p.GetSize())
-	if in.size <= wire.MaxPiece {
+	if in.size > 0 && in.size <= wire.MaxPiece {
 		return true // the connection's windows bound it
 	}
 	memory, err := in.client.answers.Acquire(in.ctx, string(in.wanted.Account), 2*int64(in.size))
 	if err != nil {
-		in.reject(http.StatusServiceUnavailable, "ServiceUnavailable",
-			"the server has no memory for the answer: try again later, or request less with a namespace or a selector")
+		in.rejectBusy()
 		return false
 	}
 	in.memory = memory
 	return true
+}
+
+func (in *inbound) rejectLarge(size string) {
+	in.reject(http.StatusRequestEntityTooLarge, "TooLarge", fmt.Sprintf("the answer has %s, and may have %d: request less with a namespace or a selector", size,
+		in.client.answerLimit()))
+}
+
+func (in *inbound) rejectBusy() {
+	in.reject(http.StatusServiceUnavailable, "ServiceUnavailable",
+		"the server has no memory for the answer: try again later, or request less with a namespace or a selector")
 }
 
 // reject ends the operation without its answer. What changed something may have taken effect.

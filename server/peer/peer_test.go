@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/wire"
 )
 
 // TestOperationsReachAgentsOfOtherServers executes operations at servers that the agent is not connected to.
@@ -314,6 +315,83 @@ func TestLargeOperationsAndAnswers(t *testing.T) {
 	}
 	if held := w.nodes["s1"].client.answers.Stats().Used; held != 0 {
 		t.Errorf("%d bytes are still reserved", held)
+	}
+}
+
+// TestListsArePassedOnWhileTheyAreRead sends a list that the relaying server does not hold: whole, broken off by the agent, cut off in the middle,
+// and too large.
+func TestListsArePassedOnWhileTheyAreRead(t *testing.T) {
+	w := newInstallation(t, "s1", "s2")
+	a := w.newAgent("a", "1", "prod")
+	a.connect(w.nodes["s2"])
+	list := bytes.Repeat([]byte("1"), 1<<20)
+	encode := func(id vedette.OperationID) []byte {
+		b, err := wire.Marshal(wire.FromOutcome(vedette.Outcome{ID: id, State: vedette.Done, Status: 200, Result: list}))
+		if err != nil {
+			t.Error(err)
+		}
+		return b
+	}
+	for _, tt := range []struct {
+		name   string
+		send   func(out *io.PipeWriter, encoded []byte, attempt int) error
+		status int
+		reads  int
+	}{
+		{"whole", func(out *io.PipeWriter, encoded []byte, _ int) error { _, _ = out.Write(encoded); return nil }, 200, 1},
+		{"broken off", func(out *io.PipeWriter, encoded []byte, _ int) error {
+			_, _ = out.Write(encoded[:1<<19])
+			return fmt.Errorf("%w: the API server is gone", wire.ErrIncompleteAnswer)
+		}, 502, 1},
+		{"cut off once", func(out *io.PipeWriter, encoded []byte, attempt int) error {
+			if attempt == 1 {
+				_, _ = out.Write(encoded[:1<<19])
+				return fmt.Errorf("decompress an answer: %w", io.ErrUnexpectedEOF)
+			}
+			_, _ = out.Write(encoded)
+			return nil
+		}, 200, 2},
+		{"endless", func(out *io.PipeWriter, encoded []byte, _ int) error {
+			for {
+				if _, err := out.Write(encoded); err != nil {
+					return err
+				}
+			}
+		}, 413, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var attempts atomic.Int64
+			a.mu.Lock()
+			a.onSend = func(op vedette.Operation) {
+				attempt := int(attempts.Add(1))
+				in, out := io.Pipe()
+				if !a.attached.PassesOn(op.ID) || !a.attached.HandleEncoded(op.ID, in) {
+					t.Error("the outcome is not passed on")
+					return
+				}
+				_ = out.CloseWithError(tt.send(out, encode(op.ID), attempt))
+			}
+			a.mu.Unlock()
+			out := w.nodes["s1"].Execute(t.Context(), vedette.Operation{Account: "prod", Args: vedette.ListArgs{}})
+			if out.Status != tt.status || tt.status == 200 && !bytes.Equal(out.Result, list) {
+				t.Errorf("got %s %d %s with %d bytes, want %d", out.State, out.Status, out.Message, len(out.Result), tt.status)
+			}
+			if n := attempts.Load(); n != int64(tt.reads) {
+				t.Errorf("it was read %d times, want %d", n, tt.reads)
+			}
+			await(t, "no memory is reserved", func() bool { return w.nodes["s1"].client.answers.Stats().Used == 0 })
+		})
+	}
+	a.mu.Lock()
+	a.onSend = func(op vedette.Operation) {
+		if a.attached.PassesOn(op.ID) {
+			t.Errorf("the outcome of %s is passed on, and not written through", op.Args.Verb())
+		}
+		a.answer(vedette.Outcome{ID: op.ID, State: vedette.Done, Status: 200})
+	}
+	a.mu.Unlock()
+	for _, args := range []vedette.Args{scale, vedette.RecacheArgs{Target: web}} {
+		expectDone(t, w.nodes["s1"].Execute(t.Context(), vedette.Operation{Account: "prod", Args: args}))
 	}
 }
 

@@ -149,7 +149,7 @@ func (c *relayCall) answer(ctx context.Context) error {
 			if !ok {
 				return c.sendGone()
 			}
-			if err := c.sendOutcome(ctx, e.Outcome); err != nil {
+			if err := c.sendEvent(ctx, e); err != nil {
 				return err
 			}
 			return c.awaitForget(ctx)
@@ -209,6 +209,46 @@ func (c *relayCall) sendUnsent(err error) error {
 		c.server.log.Error("operation of another server rejected", "operation", c.open.GetOperation(), "error", err)
 	}
 	return c.stream.Send(&peerproto.RelayDown{Message: &peerproto.RelayDown_Unsent{Unsent: unsent}}) //nolint:wrapcheck // it is a status already
+}
+
+// sendEvent sends an outcome.
+func (c *relayCall) sendEvent(ctx context.Context, e dispatch.RelayEvent) error {
+	if e.Encoded == nil {
+		return c.sendOutcome(ctx, e.Outcome)
+	}
+	defer context.AfterFunc(ctx, func() { _ = e.Encoded.Close() })()
+	defer func() { _ = e.Encoded.Close() }()
+	return c.sendEncoded(e.Encoded)
+}
+
+// sendEncoded sends an outcome while the agent sends it, at the speed of the other server. If the agent's connection breaks, the other server
+// asks again.
+func (c *relayCall) sendEncoded(out io.Reader) error {
+	buf := make([]byte, wire.MaxPiece)
+	for {
+		n, err := readPiece(out, buf)
+		isLast := err == io.EOF //nolint:errorlint // the end of a stream that was cut off may wrap it
+		switch {
+		case errors.Is(err, wire.ErrIncompleteAnswer):
+			return c.sendPiece(&peerproto.Piece{Last: true, BrokeOff: vedette.CleanText(err.Error(), maxBrokeOff)})
+		case err != nil && !isLast:
+			return c.sendGone()
+		}
+		if err := c.sendPiece(&peerproto.Piece{Content: buf[:n], Last: isLast}); err != nil || isLast {
+			return err
+		}
+	}
+}
+
+// readPiece fills a piece. Unlike that of io.ReadFull, the error is io.EOF itself at the regular end only: a part of an outcome must not
+// pass for all of it.
+func readPiece(r io.Reader, piece []byte) (n int, err error) {
+	for n < len(piece) && err == nil {
+		var more int
+		more, err = r.Read(piece[n:])
+		n += more
+	}
+	return n, err
 }
 
 // sendOutcome sends an outcome, or a log for as long as it is read.

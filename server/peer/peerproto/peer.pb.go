@@ -478,9 +478,9 @@ type Piece struct {
 	Log      bool                   `protobuf:"varint,1,opt,name=log,proto3" json:"log,omitempty"`
 	Content  []byte                 `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	Last     bool                   `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
-	BrokeOff string                 `protobuf:"bytes,4,opt,name=broke_off,json=brokeOff,proto3" json:"broke_off,omitempty"` // why a log is incomplete; with the last piece
+	BrokeOff string                 `protobuf:"bytes,4,opt,name=broke_off,json=brokeOff,proto3" json:"broke_off,omitempty"` // why a log or an outcome is incomplete; with the last piece
 	// The bytes of the whole outcome; with the first piece. The calling server reserves its memory at once, so that two large outcomes do
-	// not wait for each other. It holds no more than has arrived.
+	// not wait for each other. It holds no more than has arrived. 0 of a log, and of an outcome that the agent is still sending.
 	Size          uint64 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
