@@ -76,6 +76,8 @@ var serverOptions = []tested{
 	{"cmd/vedette-server.TestManagementSettingsAreConverted", "management.server.", "port address ssl.enabled ssl.certFile ssl.cacertFile ssl.clientAuth"},
 	{"cmd/vedette-server.TestSettingsCount", "", "dataDir sql.url sql.user sql.password sql.connectionPools history.keep history.maxBytes jobs.detailedPodStatus"},
 	{"cmd/vedette-server.TestSettingsCount", "server.", "port address hosts trustedCallers readBytes"},
+	{"cmd/vedette-server.TestPeersSettingsAreConverted", "server.", "id"},
+	{"cmd/vedette-server.TestPeersSettingsAreConverted", "server.peers.", "port address advertise"},
 	{"cmd/vedette-server.TestSettingsCount", "grpc.server.", "port address"},
 	{"cmd/vedette-server.TestSettingsCount", "cache.", "kinds omitKinds all checkApplicationInFront50"},
 	{"cmd/vedette-server.TestSettingsCount", "kubesvc.cache.", "cacheDefaults"},

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 	"github.com/vedette-io/vedette/server/dispatch"
 	"github.com/vedette-io/vedette/server/front50"
 	"github.com/vedette-io/vedette/server/ingest"
+	"github.com/vedette-io/vedette/server/membership"
 	"github.com/vedette-io/vedette/server/metrics"
 	"github.com/vedette-io/vedette/server/peer"
 	"github.com/vedette-io/vedette/server/readlimit"
@@ -101,6 +104,7 @@ type Server struct {
 	// peerListener and identity are nil if the server uses its database alone.
 	peerListener net.Listener
 	identity     *peer.Identity
+	members      atomic.Pointer[membership.Membership] // nil until the database is open
 	handler      *readinessHandler
 	agentServer  *deferredAgentServer
 	// ready is reported over REST and gRPC.
@@ -157,7 +161,11 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 	if err := s.listenForPeers(); err != nil {
 		return nil, errors.Join(err, rest.Close(), rpc.Close(), closeListener(metricsListener), closeListener(managementListener))
 	}
-	s.servers = discover.New(cfg.Discovery, discover.Local{Self: s.self, IsTLS: cfg.RESTTLS != nil}, logthrottle.Logger(log))
+	local := discover.Local{Self: s.self, IsTLS: cfg.RESTTLS != nil}
+	if cfg.Peers != nil {
+		local.Table = s.table
+	}
+	s.servers = discover.New(cfg.Discovery, local, logthrottle.Logger(log))
 	return s, nil
 }
 
@@ -177,6 +185,22 @@ func listen(what, address string) (net.Listener, error) {
 func (s *Server) self() discover.Server {
 	address, baseURL := discover.AddressURL(s.cfg.RESTTLS != nil, s.rest.Addr())
 	return discover.Server{ID: s.cfg.ID, BaseURL: baseURL, Address: address, Ready: s.ready.reason() == "", LastUpdated: time.Now()}
+}
+
+// table returns the servers in the database, as they were read last; nil before that. A server that drains is not ready.
+func (s *Server) table() []discover.Server {
+	members := s.members.Load()
+	if members == nil {
+		return nil
+	}
+	var servers []discover.Server
+	for _, row := range members.Current() {
+		host, _, _ := net.SplitHostPort(row.PeerAddress)
+		address, _ := netip.ParseAddr(host) // none if it is a name
+		servers = append(servers, discover.Server{ID: row.ID, BaseURL: row.URL, Address: address, Ready: row.State == sqldb.ServerRunning,
+			LastUpdated: time.Now().Add(-max(0, row.Now.Sub(row.Renewed)))})
+	}
+	return servers
 }
 
 // REST returns the address of the REST API.

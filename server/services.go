@@ -62,6 +62,7 @@ func (s *Server) newServices(st *store.Store) *services {
 	v.hub = ingest.NewHub()
 	if st.IsShared() {
 		s.shareDatabase(v)
+		s.members.Store(v.members)
 	}
 	v.ingest = ingest.New(s.cfg.Ingest, s.cfg.Metrics.MeasureIngest(st), v.hub, s.log)
 	v.dispatcher = dispatch.New(s.cfg.Dispatch, v.assignments, st, v.hub, v.callersLog)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math"
@@ -33,7 +34,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	artifactConfig.Memory = available
 	artifactAccounts := artifacts.New(artifactConfig)
 	settings := server.Config{
-		ID: vedette.ServerID(hostname), Host: hostname, Version: version.String(), DataDir: cfg.DataDir,
+		ID: vedette.ServerID(cmp.Or(cfg.Server.ID, hostname)), Host: hostname, Version: version.String(), DataDir: cfg.DataDir,
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts,
 		Memory: available, ReadBytes: cfg.Server.ReadBytes, GRPC: cfg.GRPCListen().Address,
 		Store:    sqldb.Config{URL: cfg.Database().Reveal(), Log: log},
@@ -63,6 +64,9 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		}
 	}
 	settings.Discovery = cfg.Discovery(os.Getenv)
+	if cfg.SharesDatabase() {
+		settings.Peers = &server.PeersConfig{Address: cfg.PeersListen(), Advertise: cfg.Server.Peers.Advertise}
+	}
 	if settings.Discovery.Mode == discover.ModeKubernetes {
 		if err := settings.Discovery.Kubernetes.Validate(); err != nil {
 			return settings, fmt.Errorf("kubesvc.cluster-kubernetes: %w", err)

@@ -22,6 +22,9 @@ func (c *Config) Connections() []string {
 	for i, port := range ports {
 		lines[i] = port.String()
 	}
+	if c.SharesDatabase() {
+		lines = append(lines, "port for other servers: "+c.PeersListen()+", TLS 1.3, only servers whose keys are in the same database")
+	}
 	return lines
 }
 

@@ -72,7 +72,7 @@ func (k Kubesvc) check(c configfile.Checker) {
 
 // previewWarning warns that several servers may not share a database in production yet.
 func (c *Config) previewWarning() string {
-	if mode := c.Kubesvc.mode(); mode == discover.ModeLocal {
+	if !c.SharesDatabase() {
 		return ""
 	}
 	return fmt.Sprintf("kubesvc.cluster is %s: several servers with one database are a preview, so do not rely on them in production. "+

@@ -24,7 +24,7 @@ func TestDiscoveryModes(t *testing.T) {
 		"kubesvc.cluster: redis":             {discover.ModeSQL, "does not use Redis"},
 		"kubesvc: {cluster: kubernetes, cluster-kubernetes.verifySsl: false}": {discover.ModeKubernetes, "verifySsl is false"},
 	} {
-		c, err := parse("c.yml", []byte(file), nil)
+		c, err := parse("c.yml", []byte(file+"\nsql.url: postgres://u:p@db/vedette\n"), nil)
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue

@@ -15,6 +15,10 @@ import (
 
 // Server configures the REST API.
 type Server struct {
+	// Name of this server, which no other one with the same database has. Default: the host name, which is the name of its pod.
+	ID string `config:"id"`
+	// Other servers that share the database.
+	Peers Peers `config:"peers"`
 	// Port of the REST API.
 	Port int `config:"port" format:"port" default:"7002"`
 	// Address to listen on; * for all. Default: all addresses if server.ssl.enabled is true, otherwise the loopback address.
