@@ -22,7 +22,7 @@ func (s *Server) holdLease(ctx context.Context, st *store.Store) *heldLease {
 	go func() {
 		err := st.KeepLease(leaseCtx)
 		if err != nil {
-			s.log.Error("stopping: another server uses this database", "error", err)
+			s.log.Error("stopping: the lease of the database is lost", "error", err)
 		}
 		s.cfg.Metrics.LeaseHeld(false)
 		cancel()

@@ -1,0 +1,253 @@
+package servers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/agent"
+	"github.com/vedette-io/vedette/agent/kube"
+	"github.com/vedette-io/vedette/agent/uplink"
+	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/test/ports"
+	"github.com/vedette-io/vedette/test/process"
+	"github.com/vedette-io/vedette/test/programs"
+)
+
+// fleet is servers that run as processes, and agents that reach them by a load balancer.
+type fleet struct {
+	*installation
+	servers  []*process.Program
+	rest     []string // addresses by server
+	accounts []vedette.AccountName
+}
+
+func newFleet(t *testing.T, url string, servers, agents int) *fleet {
+	t.Helper()
+	f := &fleet{installation: newInstallation(t, url)}
+	dir := t.TempDir()
+	if err := programs.Build(t.Context(), dir, "vedette-server"); err != nil {
+		t.Fatal(err)
+	}
+	var grpc []string
+	for i := range servers {
+		id := fmt.Sprint("s", i)
+		restPort, grpcPort, peerPort := f.port(), f.port(), f.port()
+		config := filepath.Join(dir, id+".yml")
+		text := fmt.Sprintf(`dataDir: %s
+server: {id: %s, port: %d, address: 127.0.0.1, peers: {port: %d, address: 127.0.0.1}}
+grpc.server: {port: %d, address: 127.0.0.1}
+sql.url: %q
+kubesvc.cluster: database
+logging.level: info
+`, filepath.Join(dir, id), id, restPort, peerPort, grpcPort, url)
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		program := &process.Program{T: t, Name: id, Path: filepath.Join(dir, "vedette-server"), Args: []string{"--config", config}, Log: filepath.Join(dir, id+".log")}
+		t.Cleanup(func() { f.printLog(program) })
+		f.servers, f.rest, grpc = append(f.servers, program), append(f.rest, fmt.Sprint("127.0.0.1:", restPort)), append(grpc, fmt.Sprint("127.0.0.1:", grpcPort))
+		program.Start()
+	}
+	for i := range servers {
+		f.awaitReady(i)
+	}
+	b := newBalancer(t, grpc)
+	for i := range agents {
+		account := vedette.AccountName(fmt.Sprint("account-", i))
+		f.accounts = append(f.accounts, account)
+		for _, replica := range []string{"a", "b"} {
+			id := vedette.AgentID(fmt.Sprint("agent-", i, replica))
+			a := agent.New(agent.Config{Uplink: uplink.Config{Target: b.address(), Creds: insecure.NewCredentials(), Agent: id},
+				Accounts: []agent.Account{{Name: account, Access: kube.Access{KubeconfigFile: plane.Kubeconfig()},
+					Selection: watch.Selection{Kinds: []string{"ConfigMap"}}}}}, f.logger(string(id)))
+			t.Cleanup(runInBackground(t, a.Run))
+		}
+	}
+	return f
+}
+
+func (f *fleet) port() int {
+	f.t.Helper()
+	port, err := ports.Reserve()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return port
+}
+
+func (f *fleet) printLog(p *process.Program) {
+	if !f.t.Failed() {
+		return
+	}
+	if text, err := os.ReadFile(p.Log); err == nil {
+		f.t.Logf("log of %s:\n%s", p.Name, text)
+	}
+}
+
+func (f *fleet) awaitReady(server int) {
+	f.t.Helper()
+	f.await(fmt.Sprintf("server %d to be ready", server), func() bool { return f.request(server, http.MethodGet, "/vedette/v1/accounts", nil, nil) == http.StatusOK })
+}
+
+var httpClient = &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// request sends a request to a server, and returns the status; 0 for no answer.
+func (f *fleet) request(server int, method, path string, body, into any) int {
+	text, err := json.Marshal(body)
+	if err != nil {
+		f.t.Error(err)
+		return 0
+	}
+	req, err := http.NewRequestWithContext(f.t.Context(), method, "http://"+f.rest[server]+path, bytes.NewReader(text))
+	if err != nil {
+		f.t.Error(err)
+		return 0
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := httpClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0
+	}
+	if into != nil && json.Unmarshal(answer, into) != nil {
+		return 0
+	}
+	return resp.StatusCode
+}
+
+// writer writes rising numbers into an object of one account, one after the other, and reads them.
+type writer struct {
+	f        *fleet
+	account  vedette.AccountName
+	tried    int // the last number that was sent
+	done     int // the last one that was answered as done
+	writes   int
+	failures int           // writes that failed
+	longest  time.Duration // without a write that was done
+	since    time.Time     // the last one
+}
+
+// run writes and reads until stop is closed.
+func (w *writer) run(stop <-chan struct{}) {
+	w.since = time.Now()
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		w.write()
+		for range 3 {
+			w.read(rand.IntN(len(w.f.servers)))
+		}
+	}
+}
+
+func (w *writer) object() string { return "config-of-" + string(w.account) }
+
+func (w *writer) write() {
+	w.tried++
+	op := configMap(w.object(), strconv.Itoa(w.tried))
+	op["account"], op["timeout"] = w.account, "5s"
+	var out outcome
+	status := w.f.request(rand.IntN(len(w.f.servers)), http.MethodPost, "/vedette/v1/operations", op, &out)
+	if status != 0 && out.State == "done" {
+		w.done = w.tried
+		w.writes++
+		w.longest, w.since = max(w.longest, time.Since(w.since)), time.Now()
+		return
+	}
+	w.failures++
+	time.Sleep(20 * time.Millisecond) // as a client does that tries again
+}
+
+// read reads the number from a server. An answer must have what was written before.
+func (w *writer) read(server int) {
+	var answer struct {
+		Manifest struct{ Data struct{ Value string } }
+	}
+	before, after := w.done, w.tried
+	if w.f.request(server, http.MethodGet, fmt.Sprintf("/vedette/v1/objects/%s/configmaps/default/%s", w.account, w.object()), nil, &answer) != http.StatusOK {
+		return
+	}
+	got, err := strconv.Atoi(answer.Manifest.Data.Value)
+	if err != nil || got < before || got > after {
+		w.f.t.Errorf("%s: server %d answers %q after %d was written; %d was tried last", w.account, server, answer.Manifest.Data.Value, before, after)
+	}
+}
+
+// TestFaults kills, freezes, stops and starts servers while all accounts are written and read at all servers.
+func TestFaults(t *testing.T) {
+	onSharedDatabases(t, func(t *testing.T, url string) {
+		f := newFleet(t, url, 3, 4)
+		var writers []*writer
+		var running sync.WaitGroup
+		stop := make(chan struct{})
+		for _, account := range f.accounts {
+			w := &writer{f: f, account: account, since: time.Now()}
+			f.await("a first write to "+string(account), func() bool { w.write(); return w.done > 0 })
+			writers = append(writers, w)
+		}
+		for _, w := range writers {
+			running.Go(func() { w.run(stop) })
+		}
+		phase := func(name string, do func()) {
+			began := time.Now()
+			do()
+			t.Logf("%s: %v", name, time.Since(began).Round(time.Millisecond))
+		}
+		pause := func(d time.Duration) { time.Sleep(d) } // the world goes on by itself
+		phase("nothing fails", func() { pause(2 * time.Second) })
+		phase("kill -9", func() {
+			f.servers[0].Kill()
+			pause(6 * time.Second)
+			f.servers[0].Start()
+			f.awaitReady(0)
+		})
+		phase("frozen", func() {
+			f.servers[1].Pause()
+			pause(8 * time.Second)
+			f.servers[1].Resume()
+			f.await("the frozen server to end", func() bool { return f.servers[1].Exited() != nil })
+			f.servers[1].Start()
+			f.awaitReady(1)
+		})
+		phase("rolling restart", func() {
+			for i, s := range f.servers {
+				s.Stop()
+				s.Start()
+				f.awaitReady(i)
+				pause(time.Second)
+			}
+		})
+		close(stop)
+		running.Wait()
+		for _, w := range writers {
+			t.Logf("%s: %d writes, %d failed, longest time without a write %v", w.account, w.writes, w.failures, w.longest.Round(time.Millisecond))
+			if w.writes < 20 {
+				t.Errorf("%s: got %d writes only", w.account, w.writes)
+			}
+			f.await("a last write to "+string(w.account), func() bool { before := w.done; w.write(); return w.done > before })
+			for i := range f.servers {
+				w.read(i)
+			}
+		}
+	})
+}
