@@ -74,8 +74,8 @@ func (c *Config) Notices() []string {
 
 // Warnings are settings that weaken security, or that are a preview.
 func (c *Config) Warnings() []string {
-	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning, c.managementWarning(), c.previewWarning(),
-		c.Kubesvc.redisWarning(), c.Kubesvc.verificationWarning(), c.fileWarning()))
+	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning, c.managementWarning(),
+		c.previewWarning(), c.Kubesvc.redisWarning(), c.Kubesvc.verificationWarning(), c.fileWarning()))
 }
 
 func nonEmpty(texts ...string) []string {

@@ -59,15 +59,17 @@ func (k Kubesvc) check(c configfile.Checker) {
 		return
 	}
 	c = c.At("cluster-kubernetes")
-	for key, value := range map[string]string{"clouddriverServiceNamePrefix": k.ClusterKubernetes.ServiceNamePrefix, "httpPortName": k.ClusterKubernetes.PortName} {
-		if value == "" {
-			c.Problem(key, " must not be empty")
-		}
+	s := k.ClusterKubernetes
+	if s.ServiceNamePrefix == "" {
+		c.Problem("clouddriverServiceNamePrefix", " must not be empty")
 	}
-	if name := k.ClusterKubernetes.Namespace; strings.ContainsAny(name, "/?#%. ") {
+	if s.PortName == "" {
+		c.Problem("httpPortName", " must not be empty")
+	}
+	if name := s.Namespace; strings.ContainsAny(name, "/?#%. ") {
 		c.Problem("namespace", " must be the name of a namespace, got %q", name)
 	}
-	settings.CheckFile("kubeconfigFile", k.ClusterKubernetes.KubeconfigFile, c)
+	settings.CheckFile("kubeconfigFile", s.KubeconfigFile, c)
 }
 
 // previewWarning warns that several servers may not share a database in production yet.

@@ -57,7 +57,8 @@ func newAccess(cfg KubernetesConfig) (*access, error) {
 	}
 	config.UserAgent = "vedette-server"
 	if cfg.SkipVerify {
-		config.Insecure, config.CAFile, config.CAData = true, "", nil
+		config.Insecure = true
+		config.CAFile, config.CAData = "", nil // which client-go refuses beside Insecure
 	}
 	if config.CAFile != "" && config.CAData == nil {
 		if _, err := keypair.LoadCertPool(config.CAFile); err != nil {

@@ -67,7 +67,8 @@ type naming struct {
 	domain string
 }
 
-// url returns the base URL of an endpoint. With a domain, it is the name that a cluster's DNS has for pods: 10-0-0-1.namespace.pod.cluster.local.
+// url returns the base URL of an endpoint. With a domain, its host is the name that a cluster's DNS has for pods:
+// 10-0-0-1.namespace.pod.cluster.local.
 func (n naming) url(e endpoint) string {
 	host := e.address.String()
 	if n.domain != "" {

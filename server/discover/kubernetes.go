@@ -306,8 +306,8 @@ func (k *Kubernetes) readAll(ctx context.Context) (found catalog, version string
 	}
 }
 
-// isVersion reports whether a resourceVersion can be sent back. That of an object that was never stored is 0 or empty; a watch from it would
-// begin anywhere.
+// isVersion reports whether a resourceVersion can be sent back. That of an object that was never stored is 0 or empty; a watch from it
+// would begin anywhere.
 func isVersion(version string) bool { return version != "" && version != "0" && len(version) <= 100 }
 
 // put adds an object of a list or an event to a catalog. An object that cannot be decoded is left out.
@@ -427,8 +427,8 @@ func (k *Kubernetes) follow(ctx context.Context, version string) (string, error)
 	}
 }
 
-// watchedReader reads the body of a watch. It ends the watch if nothing comes for too long; a process that was paused for so long finds what
-// was sent before, which is not the state of now.
+// watchedReader reads the body of a watch. It ends the watch if nothing comes for too long; a process that was paused for so long finds
+// what was sent before, which is not the state of now.
 type watchedReader struct {
 	from      io.Reader
 	idle      time.Duration
@@ -452,8 +452,8 @@ func (r *watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// apply applies an event that arrived at a time, and returns the version after it; empty if it does not say it. What it cannot apply, a list
-// shows: it says which objects there are.
+// apply applies an event that arrived at a time, and returns the version after it; empty if it does not say it. What it cannot apply, a
+// list shows: it says which objects there are.
 func (k *Kubernetes) apply(event watchEvent, arrived time.Time) (string, error) {
 	r := k.plan.resource
 	switch event.kind {

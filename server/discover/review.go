@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +56,8 @@ func (a *access) choose(ctx context.Context, timeout time.Duration, slicesAreMis
 	return nil, permanentError{a.missingRights(ctx, timeout, candidates[0], missing)}
 }
 
-// offersSlices reports whether the cluster has EndpointSlices: from Kubernetes 1.21 on. Whoever may not read the groups learns it by the list.
+// offersSlices reports whether the cluster has EndpointSlices: from Kubernetes 1.21 on. Whoever may not read the groups learns it by
+// the list.
 func (a *access) offersSlices(ctx context.Context, timeout time.Duration) (bool, error) {
 	var groups struct {
 		Kind   string `json:"kind"`
@@ -91,8 +93,9 @@ func (a *access) offersSlices(ctx context.Context, timeout time.Duration) (bool,
 // deniedVerbs returns the verbs that are needed and not granted.
 func (a *access) deniedVerbs(ctx context.Context, timeout time.Duration, r *resource) (denied []string, err error) {
 	for _, verb := range verbs {
-		request := map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": map[string]any{
-			"resourceAttributes": map[string]any{"namespace": a.namespace, "verb": verb, "group": r.group, "version": r.version, "resource": r.name}}}
+		attributes := map[string]any{"namespace": a.namespace, "verb": verb, "group": r.group, "version": r.version, "resource": r.name}
+		request := map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+			"spec": map[string]any{"resourceAttributes": attributes}}
 		var review struct {
 			Kind   string `json:"kind"`
 			Status *struct {
@@ -158,10 +161,13 @@ func (s subject) yaml() string {
 	return fmt.Sprintf("{apiGroup: rbac.authorization.k8s.io, kind: User, name: %s}", quoteYAML(string(s)))
 }
 
+// yamlWords are the words that a parser of YAML may not read as texts.
+var yamlWords = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
 // quoteYAML returns a text as it is if YAML reads it as a text, else in quotes.
 func quoteYAML(text string) string {
-	if isPodName(text) && strings.Trim(text[:min(1, len(text))], "abcdefghijklmnopqrstuvwxyz") == "" && text != "" &&
-		text != "true" && text != "false" && text != "null" && text != "yes" && text != "no" && text != "on" && text != "off" && text != "y" && text != "n" {
+	isLetter := text != "" && text[0] >= 'a' && text[0] <= 'z'
+	if isLetter && isPodName(text) && !slices.Contains(yamlWords, text) {
 		return text
 	}
 	quoted, _ := json.Marshal(text) // a string always has a JSON form, which YAML reads too

@@ -56,7 +56,8 @@ func New(cfg Config, local Local, log *slog.Logger) Source {
 	switch cfg.Mode {
 	case ModeKubernetes:
 		kubernetes := cfg.Kubernetes
-		kubernetes.Fallback, kubernetes.IsTLS, kubernetes.Log = local.Table, local.IsTLS, log
+		kubernetes.Fallback, kubernetes.IsTLS = local.Table, local.IsTLS
+		kubernetes.Log = log
 		return NewKubernetes(kubernetes)
 	case ModeSQL:
 		return NewSQL(local.Table)
