@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,16 @@ func TestSourcesInMemory(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		self := discover.Server{ID: "self", BaseURL: "http://10.0.0.1:7002", LastUpdated: time.Now()}
-		var table []discover.Server
+		var table atomic.Pointer[[]discover.Server]
 		local := discover.Local{Self: func() discover.Server { return self }}
 		alone := discover.New(discover.Config{}, local, nil)
 		noTable := discover.New(discover.Config{Mode: discover.ModeSQL}, local, nil)
-		local.Table = func() []discover.Server { return table }
+		local.Table = func() []discover.Server {
+			if rows := table.Load(); rows != nil {
+				return *rows
+			}
+			return nil
+		}
 		sql := discover.New(discover.Config{Mode: discover.ModeSQL}, local, nil)
 		ended := make(chan error, 1)
 		go func() { ended <- sql.Run(ctx) }()
@@ -60,7 +66,7 @@ func TestSourcesInMemory(t *testing.T) {
 			{"a server drains", []discover.Server{a, {ID: "b"}}, true, "a  unready, b  unready"},
 			{"a server goes", []discover.Server{b}, true, "b  ready"},
 		} {
-			if got := isAnnounced(func() { table = tt.table }); got != tt.announced {
+			if got := isAnnounced(func() { table.Store(&tt.table) }); got != tt.announced {
 				t.Errorf("%s: announced: %v, want %v", tt.name, got, tt.announced)
 			}
 			if got := describe(sql.Servers()); got != tt.want {
