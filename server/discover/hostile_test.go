@@ -101,6 +101,17 @@ func then(body string) http.HandlerFunc {
 	}
 }
 
+// fromVersion answers watches from a version with a handler, and others with silence.
+func fromVersion(version string, handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("resourceVersion") == version {
+			handle(w, r)
+			return
+		}
+		silence(w, r)
+	}
+}
+
 const (
 	itemA = `{"metadata":{"name":"s","namespace":"ns","resourceVersion":"1","labels":{"kubernetes.io/service-name":"spin-clouddriver"}},"addressType":"IPv4",` +
 		`"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"targetRef":{"kind":"Pod","name":"a"}}],"ports":[{"name":"http","port":7002}]}`
@@ -213,20 +224,20 @@ func TestWatchesThatBreak(t *testing.T) {
 	}
 	t.Run("the version is gone", func(t *testing.T) {
 		a := newAPIServer(t)
-		a.answer(text(listOf("1", itemA)), text(event("ERROR", expired)))
+		watch := fromVersion("1", text(event("ERROR", expired)))
+		a.answer(text(listOf("1", itemA)), watch)
 		s := a.run(t)
 		s.expect(t, aReady)
-		a.await(t, func() bool { return a.versions() != "" })
-		a.answer(text(listOf("9", itemB)), silence)
+		a.answer(text(listOf("9", itemB)), watch)
 		s.expect(t, bReady)
 	})
 	t.Run("an event that cannot be read", func(t *testing.T) {
 		a := newAPIServer(t)
-		a.answer(text(listOf("1", itemA)), then(event("MODIFIED", "{\"metadata\":{\"name\":\"\xff\"}}")))
+		watch := fromVersion("1", then(event("MODIFIED", "{\"metadata\":{\"name\":\"\xff\"}}")))
+		a.answer(text(listOf("1", itemA)), watch)
 		s := a.run(t)
 		s.expect(t, aReady)
-		a.await(t, func() bool { return a.versions() != "" })
-		a.answer(text(listOf("9", itemB, "{\"metadata\":{\"name\":\"\xff\"}}")), silence)
+		a.answer(text(listOf("9", itemB, "{\"metadata\":{\"name\":\"\xff\"}}")), watch)
 		s.expect(t, bReady)
 		awaitLog(t, s.log, "left out")
 	})
@@ -266,7 +277,7 @@ func TestLatency(t *testing.T) {
 // TestUnrelatedObjectsTakeNoMemory lists many large objects of other Services.
 func TestUnrelatedObjectsTakeNoMemory(t *testing.T) {
 	a := newAPIServer(t)
-	const objects, size = 100, 2 << 20
+	const objects, size = 24, 2 << 20
 	large := strings.Replace(strings.Replace(itemB, "spin-clouddriver", "other", 1), `"addressType"`, `"padding":"`+strings.Repeat("x", size)+`","addressType"`, 1)
 	a.answer(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"EndpointSliceList","metadata":{"resourceVersion":"1"},"items":[`+itemA)
@@ -281,7 +292,7 @@ func TestUnrelatedObjectsTakeNoMemory(t *testing.T) {
 	var after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if after.HeapAlloc > 64<<20 {
+	if after.HeapAlloc > 24<<20 {
 		t.Errorf("%d MiB are in use after %d MiB of unrelated objects", after.HeapAlloc>>20, objects*size>>20)
 	}
 }
