@@ -192,8 +192,8 @@ func (d *Dispatcher) unregister(id vedette.OperationID, p *pendingOutcome) {
 	}
 }
 
-// agentFor returns the agent of an account that is attached here, nil if there is none, the event that it is, and a channel that is closed when it may
-// have changed. An agent that has deregistered the account just now does not serve it anymore:
+// agentFor returns the agent of an account that is attached here, nil if there is none, the event that it is, and a channel that is closed
+// when it may have changed. An agent that has deregistered the account just now does not serve it anymore:
 // without a cluster, it would execute the operation in the next one that it reaches.
 func (d *Dispatcher) agentFor(account vedette.AccountName) (*AttachedAgent, lifecycle.Event, <-chan struct{}) {
 	changed := d.nextChange() // before Cacher, so that no change is missed

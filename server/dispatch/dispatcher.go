@@ -208,6 +208,7 @@ func (d *Dispatcher) execute(ctx context.Context, op vedette.Operation) vedette.
 	end := d.accept(op.ID)
 	d.running.Go(func() {
 		defer end()
+		defer f.awaitRecord() // callers of other servers read the history then
 		defer grant.Release() // even if the caller has left
 		defer endPriority()
 		//nolint:contextcheck // the outcome is recorded even if the caller has left
@@ -298,6 +299,7 @@ func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 		return out
 	}
 	recorded := d.recorder.recordEnd(row)
+	f.recorded = recorded
 	if f.op.Reads() || out.State == vedette.Lost {
 		return out
 	}

@@ -21,6 +21,20 @@ type inflight struct {
 	span     trace.Span // of the trace of the request that caused it
 	// isRelayed is true if another server has relayed the outcome, and so has written it through.
 	isRelayed bool
+	recorded  <-chan struct{} // closed when the end is in the history; nil if it was recorded before the operation ended
+}
+
+// awaitRecord waits until the end is in the history, or the database has had its time.
+func (f *inflight) awaitRecord() {
+	if f.recorded == nil {
+		return
+	}
+	timeout := time.NewTimer(maxWriteWait)
+	defer timeout.Stop()
+	select {
+	case <-f.recorded:
+	case <-timeout.C:
+	}
 }
 
 // lastDelivery returns the last sending of the operation; nil if there was none.

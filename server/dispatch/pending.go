@@ -31,8 +31,9 @@ type recipient struct {
 
 func newPendingOutcome(op vedette.Operation) *pendingOutcome {
 	_, logs := op.Args.(vedette.LogsArgs)
-	return &pendingOutcome{account: op.Account, outcome: make(chan vedette.Outcome, 1), encoded: make(chan io.ReadCloser, 1), isLogs: logs, recipients: map[recipient]bool{},
-		claims: map[*AttachedAgent]bool{}, superseded: make(chan struct{})}
+	return &pendingOutcome{account: op.Account, outcome: make(chan vedette.Outcome, 1), encoded: make(chan io.ReadCloser, 1), isLogs: logs,
+		recipients: map[recipient]bool{},
+		claims:     map[*AttachedAgent]bool{}, superseded: make(chan struct{})}
 }
 
 func (a *AttachedAgent) recipient() recipient {

@@ -27,8 +27,8 @@ var ErrNotHere = vedette.Errorf(vedette.NotFound, "no agent that is connected to
 // Relay passes one operation of another server to an agent that is connected here. This server decides nothing about it: it says
 // which process of which agent has it, writes through what it has changed, and passes the outcome on.
 //
-// The operation outlives the Relay: its account stays busy here until the agent has answered, or can have no effect any more. So the account
-// does not move to another agent while one executes it, although the connection between the servers is lost.
+// The operation outlives the Relay: its account stays busy here until the agent has answered, or can have no effect any more. So the
+// account does not move to another agent while one executes it, although the connection between the servers is lost.
 type Relay struct {
 	dispatcher *Dispatcher
 	request    RelayRequest
@@ -60,8 +60,8 @@ func (e RelayEvent) close() {
 	}
 }
 
-// Relay returns the agent that serves an account here, when there is memory for the operation. It never asks another server, so operations do
-// not go in circles. The error is ErrNotHere if no agent serves the account. The caller must close the Relay.
+// Relay returns the agent that serves an account here, when there is memory for the operation. It never asks another server, so
+// operations do not go in circles. The error is ErrNotHere if no agent serves the account. The caller must close the Relay.
 func (d *Dispatcher) Relay(ctx context.Context, r RelayRequest) (*Relay, error) {
 	if err := checkNames(vedette.Operation{ID: r.Operation, Account: r.Account}); err != nil {
 		return nil, err

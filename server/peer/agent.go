@@ -84,7 +84,7 @@ func (a *remoteAgent) Send(op vedette.Operation) error {
 	now := time.Now()
 	encoded, err := wire.FromOperation(op, now)
 	if err != nil {
-		return err //nolint:wrapcheck // it is shown to the caller
+		return err
 	}
 	encoded.SentStamp = a.stamp + now.Sub(a.offered).Milliseconds()
 	a.mu.Lock()
@@ -189,7 +189,7 @@ func (a *remoteAgent) sendParts(m *wire.OperationsDown) error {
 	}
 	for _, part := range parts {
 		if err := a.stream.Send(&peerproto.RelayUp{Message: &peerproto.RelayUp_Down{Down: part}}); err != nil {
-			return err //nolint:wrapcheck // the caller only ends
+			return err
 		}
 	}
 	return nil

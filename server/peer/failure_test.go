@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -290,7 +291,7 @@ func (w *installation) startLiar(l *liar) {
 	w.members["liar"] = Peer{ID: "liar", Process: "1", Address: on.Addr().String(), Key: identity.Key()}
 	w.accounts["prod"] = "liar"
 	w.mu.Unlock()
-	srv := grpc.NewServer(grpc.Creds(newServerCredentials(identity, w.nodes["s1"], newConnections())), grpc.ForceServerCodecV2(wire.Codec()))
+	srv := grpc.NewServer(grpc.Creds(newServerCredentials(identity, w.nodes["s1"], newConnections(), slog.New(slog.DiscardHandler))), grpc.ForceServerCodecV2(wire.Codec()))
 	peerproto.RegisterPeersServer(srv, l)
 	served := make(chan struct{})
 	go func() { defer close(served); _ = srv.Serve(on) }()

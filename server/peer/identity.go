@@ -24,7 +24,8 @@ func NewIdentity() (*Identity, error) {
 		return nil, fmt.Errorf("make the key of this server for others: %w", err)
 	}
 	// The certificate is valid for ever, because its only contents that count are the key: the table says how long that is valid.
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0),
+		NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
 	if err != nil {
@@ -34,7 +35,8 @@ func NewIdentity() (*Identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate of this server for others: %w", err)
 	}
-	return &Identity{certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private, Leaf: certificate}, key: KeyOf(certificate)}, nil
+	pair := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private, Leaf: certificate}
+	return &Identity{certificate: pair, key: KeyOf(certificate)}, nil
 }
 
 // Key returns what the table of servers has of the key.

@@ -244,5 +244,5 @@ type remoteLog struct {
 func (l *remoteLog) Close() error {
 	err := l.PipeReader.Close()
 	l.agent.cancel(nil)
-	return err //nolint:wrapcheck // always nil
+	return err
 }

@@ -43,7 +43,7 @@ func (s *Server) Relay(stream relayStream) error {
 	c := &relayCall{server: s, stream: stream, in: make(chan *wire.OperationsDown)}
 	first, err := stream.Recv() // ends with the stream, which the caller ends
 	if err != nil {
-		return err //nolint:wrapcheck // it is a status already
+		return err
 	}
 	if c.open = first.GetOpen(); c.open == nil {
 		return status.Error(codes.InvalidArgument, "the first message must be Open")
@@ -68,7 +68,7 @@ func (c *relayCall) serve(ctx context.Context) error {
 		Id: string(agent.ID), Version: agent.Version, Process: agent.Process, Cluster: wire.FromCluster(c.relay.Cluster()),
 		Stamp: time.Since(c.opened).Milliseconds(),
 	}}}); err != nil {
-		return err //nolint:wrapcheck // it is a status already
+		return err
 	}
 	go c.receive(ctx)
 	timeout := time.NewTimer(c.server.cfg.ConnectTimeout)
@@ -89,7 +89,7 @@ func (c *relayCall) serve(ctx context.Context) error {
 	case <-timeout.C:
 		return status.Error(codes.DeadlineExceeded, "the operation did not arrive in time")
 	case <-ctx.Done():
-		return status.FromContextError(context.Cause(ctx)).Err()
+		return endOf(ctx)
 	}
 	return c.answer(ctx)
 }
@@ -136,7 +136,7 @@ func (c *relayCall) accept(ctx context.Context, encoded *wire.Operation) error {
 		return err
 	}
 	sent := c.opened.Add(min(time.Duration(max(0, min(encoded.GetSentStamp(), maxMillis)))*time.Millisecond, time.Since(c.opened)))
-	return c.relay.Send(wire.ToOperation(encoded, sent)) //nolint:wrapcheck // it is shown to users by the calling server
+	return c.relay.Send(wire.ToOperation(encoded, sent)) //nolint:contextcheck // its changes are stored even if the caller has left
 }
 
 const maxMillis = int64(365 * 24 * time.Hour / time.Millisecond)
@@ -163,7 +163,7 @@ func (c *relayCall) answer(ctx context.Context) error {
 				c.relay.Cancel()
 			}
 		case <-ctx.Done():
-			return status.FromContextError(context.Cause(ctx)).Err()
+			return endOf(ctx)
 		}
 	}
 }
@@ -185,13 +185,18 @@ func (c *relayCall) awaitForget(ctx context.Context) error {
 		case <-timeout.C:
 			return status.Error(codes.DeadlineExceeded, "the outcome was not acknowledged in time")
 		case <-ctx.Done():
-			return status.FromContextError(context.Cause(ctx)).Err()
+			return endOf(ctx)
 		}
 	}
 }
 
+// endOf returns why a call has ended.
+func endOf(ctx context.Context) error {
+	return status.FromContextError(context.Cause(ctx)).Err() //nolint:wrapcheck // it is a status
+}
+
 func (c *relayCall) sendGone() error {
-	return c.stream.Send(&peerproto.RelayDown{Message: &peerproto.RelayDown_Gone{Gone: &peerproto.Gone{}}}) //nolint:wrapcheck // it is a status already
+	return c.stream.Send(&peerproto.RelayDown{Message: &peerproto.RelayDown_Gone{Gone: &peerproto.Gone{}}})
 }
 
 // sendUnsent says why the agent has not received the operation.
@@ -208,7 +213,7 @@ func (c *relayCall) sendUnsent(err error) error {
 	default:
 		c.server.log.Error("operation of another server rejected", "operation", c.open.GetOperation(), "error", err)
 	}
-	return c.stream.Send(&peerproto.RelayDown{Message: &peerproto.RelayDown_Unsent{Unsent: unsent}}) //nolint:wrapcheck // it is a status already
+	return c.stream.Send(&peerproto.RelayDown{Message: &peerproto.RelayDown_Unsent{Unsent: unsent}})
 }
 
 // sendEvent sends an outcome.
@@ -221,13 +226,13 @@ func (c *relayCall) sendEvent(ctx context.Context, e dispatch.RelayEvent) error 
 	return c.sendEncoded(e.Encoded)
 }
 
-// sendEncoded sends an outcome while the agent sends it, at the speed of the other server. If the agent's connection breaks, the other server
-// asks again.
+// sendEncoded sends an outcome while the agent sends it, at the speed of the other server. If the agent's connection breaks, the other
+// server asks again.
 func (c *relayCall) sendEncoded(out io.Reader) error {
 	buf := make([]byte, wire.MaxPiece)
 	for {
 		n, err := readPiece(out, buf)
-		isLast := err == io.EOF //nolint:errorlint // the end of a stream that was cut off may wrap it
+		isLast := err == io.EOF // not errors.Is: the error of a stream that was cut off may wrap it
 		switch {
 		case errors.Is(err, wire.ErrIncompleteAnswer):
 			return c.sendPiece(&peerproto.Piece{Last: true, BrokeOff: vedette.CleanText(err.Error(), maxBrokeOff)})
@@ -304,5 +309,5 @@ func (c *relayCall) sendLog(log io.Reader) error {
 const maxBrokeOff = 8 << 10
 
 func (c *relayCall) sendPiece(p *peerproto.Piece) error {
-	return c.stream.Send(&peerproto.RelayDown{Message: &peerproto.RelayDown_Piece{Piece: p}}) //nolint:wrapcheck // it is a status already
+	return c.stream.Send(&peerproto.RelayDown{Message: &peerproto.RelayDown_Piece{Piece: p}})
 }

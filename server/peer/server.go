@@ -57,7 +57,7 @@ func NewServer(cfg Config, d dispatcher, log *slog.Logger) *Server {
 
 // Serve answers on a listener until ctx ends, and closes it.
 func (s *Server) Serve(ctx context.Context, on net.Listener) error {
-	srv := grpc.NewServer(grpc.Creds(newServerCredentials(s.cfg.Identity, s.cfg.Members, s.connections)),
+	srv := grpc.NewServer(grpc.Creds(newServerCredentials(s.cfg.Identity, s.cfg.Members, s.connections, s.log)),
 		grpc.ForceServerCodecV2(wire.Codec()),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders),
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(maxMessage),
@@ -123,7 +123,7 @@ func (s *Server) AwaitEnd(ctx context.Context, r *peerproto.AwaitEndRequest) (*p
 		if vedette.KindOf(err) == vedette.NotFound {
 			return nil, status.Error(codes.NotFound, err.Error())
 		}
-		return nil, status.FromContextError(err).Err()
+		return nil, endOf(ctx)
 	}
 	return &peerproto.AwaitEndResponse{}, nil
 }

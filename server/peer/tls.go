@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 
 	"google.golang.org/grpc/credentials"
@@ -18,9 +19,10 @@ var errUnknownKey = errors.New("the other side has not proved the key of a serve
 func (i *Identity) config(verify func(key [32]byte) error) *tls.Config {
 	return &tls.Config{
 		Certificates: []tls.Certificate{i.certificate}, MinVersion: tls.VersionTLS13, NextProtos: []string{alpn},
-		ClientAuth:             tls.RequireAnyClientCert, // the key is verified below
-		InsecureSkipVerify:     true,                     //nolint:gosec // names and authorities mean nothing here: the key itself is verified below
-		SessionTicketsDisabled: true,                     // each connection proves its key
+		// Names and authorities mean nothing here: VerifyConnection verifies the key itself.
+		ClientAuth:             tls.RequireAnyClientCert,
+		InsecureSkipVerify:     true, //nolint:gosec // see above
+		SessionTicketsDisabled: true, // each connection proves its key
 		VerifyConnection: func(state tls.ConnectionState) error {
 			key, err := keyOf(state)
 			if err != nil {
@@ -49,21 +51,26 @@ type serverCredentials struct {
 	credentials.TransportCredentials
 	members     members
 	connections *connections
+	log         *slog.Logger
 }
 
-func newServerCredentials(identity *Identity, m members, c *connections) *serverCredentials {
+func newServerCredentials(identity *Identity, m members, c *connections, log *slog.Logger) *serverCredentials {
 	verify := func(key [32]byte) error {
 		if _, ok := m.ByKey(key); !ok {
 			return errUnknownKey
 		}
 		return nil
 	}
-	return &serverCredentials{credentials.NewTLS(identity.config(verify)), m, c}
+	return &serverCredentials{credentials.NewTLS(identity.config(verify)), m, c, log}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (s *serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := s.TransportCredentials.ServerHandshake(raw)
+	if errors.Is(err, errUnknownKey) {
+		s.log.Warn("server rejected: its key is not in the table of servers of this database; a server that has just started, or was evicted, tries again",
+			"address", raw.RemoteAddr().String())
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("accept a server at %s: %w", raw.RemoteAddr(), err)
 	}
@@ -98,7 +105,7 @@ type clientCredentials struct {
 
 // ClientHandshake implements credentials.TransportCredentials.
 func (c clientCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return c.TransportCredentials.ClientHandshake(ctx, authority, conn) //nolint:wrapcheck // gRPC shows it with the address
+	return c.TransportCredentials.ClientHandshake(ctx, authority, conn)
 }
 
 // Clone implements credentials.TransportCredentials.
