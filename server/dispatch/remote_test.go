@@ -330,3 +330,29 @@ func TestLocalOperationIsNotTakenOver(t *testing.T) {
 		s.expectLog("a/1: forget op", "op done 200 ")
 	})
 }
+
+// TestEndedWaitsForTheRecord waits for an operation until its end is in the history, also if it is lost, which its caller does not wait for.
+func TestEndedWaitsForTheRecord(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		s.connect("a", "1")
+		s.start("op", restart)
+		s.takeLog()
+		for _, id := range []vedette.OperationID{"op", "unknown"} {
+			go func() {
+				err := s.AwaitEnd(s.t.Context(), "s1", id)
+				s.mu.Lock()
+				state := s.rows[id].State
+				s.mu.Unlock()
+				s.logf("%s: %s %s", id, state, vedette.KindOf(err))
+			}()
+		}
+		s.expectLog("unknown:  " + string(vedette.NotFound))
+		time.Sleep(time.Minute)
+		if got := s.takeLog(); !strings.HasSuffix(got, "op: lost ") {
+			t.Error(got)
+		}
+		if err := s.AwaitEnd(s.t.Context(), "s2", "op"); vedette.KindOf(err) != vedette.Unavailable {
+			t.Errorf("without other servers: got %v", err)
+		}
+	})
+}
