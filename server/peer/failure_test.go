@@ -327,7 +327,10 @@ func (c rawCall) send(m *peerproto.RelayUp) {
 }
 
 func (c rawCall) sendOperation(op vedette.Operation, timeout time.Duration, stamp int64) {
-	now := time.Now()
+	c.sendOperationAt(time.Now(), op, timeout, stamp)
+}
+
+func (c rawCall) sendOperationAt(now time.Time, op vedette.Operation, timeout time.Duration, stamp int64) {
 	op.Deadline = now.Add(timeout)
 	encoded, err := wire.FromOperation(op, now)
 	if err != nil {
@@ -360,12 +363,16 @@ func TestDeadlineAfterAPause(t *testing.T) {
 		timeout time.Duration
 		stamp   int64 // more than that of the offer
 		held    time.Duration
+		clock   time.Duration // how far that of the sender is ahead
 		sent    bool
 	}{
-		{"in time", time.Minute, 0, 0, true},
-		{"sent at once, and held back", 50 * time.Millisecond, 0, 60 * time.Millisecond, false},
-		{"sent in the future", 50 * time.Millisecond, 1 << 60, 0, true},
-		{"without a time limit", 0, 0, 0, false},
+		{"in time", time.Minute, 0, 0, 0, true},
+		{"a clock an hour ahead", time.Minute, 0, 0, time.Hour, true},
+		{"a clock an hour behind", time.Minute, 0, 0, -time.Hour, true},
+		{"sent at once, and held back", 50 * time.Millisecond, 0, 60 * time.Millisecond, 0, false},
+		{"held back by a clock an hour ahead", 50 * time.Millisecond, 0, 60 * time.Millisecond, time.Hour, false},
+		{"sent in the future", time.Second, 1 << 60, 0, 0, true},
+		{"without a time limit", 0, 0, 0, 0, false},
 	} {
 		id := vedette.OperationID(fmt.Sprint("op", i))
 		c := w.call(t, "s1", "s2", &peerproto.Open{Operation: string(id), Account: "prod"})
@@ -380,7 +387,7 @@ func TestDeadlineAfterAPause(t *testing.T) {
 			}
 			c.send(down(&wire.OperationsDown{Message: &wire.OperationsDown_Operation{Operation: encoded}}))
 		} else {
-			c.sendOperation(op, tt.timeout, offer.GetStamp()+tt.stamp)
+			c.sendOperationAt(time.Now().Add(tt.clock), op, tt.timeout, offer.GetStamp()+tt.stamp)
 		}
 		m := c.receive()
 		if sent := m.GetUnsent() == nil; sent != tt.sent || a.effects(id) > 0 != tt.sent {

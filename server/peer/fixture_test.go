@@ -48,6 +48,20 @@ type node struct {
 	cachers    map[vedette.AccountName]*assigner.Member
 	onAssigned func()
 	forwarded  map[string]int
+	asked      int // how often it was asked for the end of an operation
+}
+
+// askedDispatcher counts questions.
+type askedDispatcher struct {
+	*dispatch.Dispatcher
+	node *node
+}
+
+func (d askedDispatcher) Ended(ctx context.Context, id vedette.OperationID) error {
+	d.node.mu.Lock()
+	d.node.asked++
+	d.node.mu.Unlock()
+	return d.Dispatcher.Ended(ctx, id)
 }
 
 func newInstallation(t testing.TB, ids ...vedette.ServerID) *installation {
@@ -106,7 +120,7 @@ func (w *installation) start(id vedette.ServerID) *node {
 	cfg.Observer = n
 	n.client = NewClient(cfg, store{w, n}, log)
 	n.SetRemote(n.client)
-	n.server = NewServer(cfg, n.Dispatcher, log)
+	n.server = NewServer(cfg, askedDispatcher{n.Dispatcher, n}, log)
 	w.mu.Lock()
 	w.nodes[id] = n
 	w.members[id] = Peer{ID: id, Process: fmt.Sprintf("%s at %p", id, n), Address: on.Addr().String(), Key: identity.Key()}
