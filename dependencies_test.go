@@ -64,7 +64,7 @@ func TestPackagesHaveNoForbiddenImports(t *testing.T) {
 		{"./agent/executor", "k8s.io/", "the executor runs operations and keeps outcomes; only operate sends requests to API servers"},
 		{"./server/assignment", "google.golang.org/", "assignment decides which agent reports an account; only agentserver uses gRPC"},
 		{"./server/assigner", "google.golang.org/", "assigner tells agents their roles through a function; only agentserver uses gRPC"},
-		{"./server/dispatch", "google.golang.org/", "dispatch decides which agent gets an operation; only agentserver uses gRPC"},
+		{"./server/dispatch", "google.golang.org/", "dispatch decides which agent gets an operation; only agentserver and peer use gRPC"},
 		{"./server/task", "google.golang.org/", "tasks must not depend on how operations reach an agent"},
 		{"./server/task", module + "/server/dispatch", "tasks execute operations through an interface, so that tests can implement it"},
 		{"./server/artifacts", module + "/server/store", "artifacts are fetched from other services; they do not depend on clusters"},
