@@ -71,6 +71,14 @@ func sampleLoad(to *metrics.State, l assigner.Load) {
 	}
 }
 
+// samplePeers makes scrapes read how many connections there are between servers.
+func samplePeers(m *metrics.Metrics, p *peers) {
+	m.OnScrape(func() {
+		m.State.PeerConnections.Set(float64(p.server.Connections()), "in")
+		m.State.PeerConnections.Set(float64(p.client.Connections()), "out")
+	})
+}
+
 // sampleUpstream makes scrapes read what was counted about the Clouddriver behind this server.
 func sampleUpstream(m *metrics.Metrics, remote *upstream.Remote) {
 	m.OnScrape(func() {

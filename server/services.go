@@ -113,12 +113,21 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 		return err
 	}
 	sampleServices(s.cfg.Metrics, v)
+	if v.peers != nil {
+		samplePeers(s.cfg.Metrics, v.peers)
+	}
 	s.handler.setReady(v.rest)
 	s.ready.start()
 	s.log.Info("ready", "rest", s.rest.Addr().String(), "grpc", s.grpc.Addr().String())
 	// Connected agents stay until tasks and operations have ended, because these reach clusters through them.
 	serving, stopServing := context.WithCancel(lease.ctx)
 	defer stopServing()
+	// The dispatcher ends after the port for other servers, because it waits for what these have sent.
+	dispatching, stopDispatching := context.WithCancel(lease.ctx)
+	defer stopDispatching()
+	if v.peers == nil {
+		context.AfterFunc(serving, stopDispatching)
+	}
 	parts := []part{
 		{"name filters", st.RunNameFilters},
 		{"accounts", v.accounts.Run},
@@ -137,7 +146,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 			}
 			return err
 		}},
-		{"dispatcher", func(context.Context) error { return v.dispatcher.Run(serving) }},
+		{"dispatcher", func(context.Context) error { return v.dispatcher.Run(dispatching) }},
 		{"new agents", func(ctx context.Context) error { return acceptAgents(ctx, v.agentServer) }},
 		{"agents", func(context.Context) error { return s.serveAgents(serving, v.agentServer) }},
 		{"database check", func(ctx context.Context) error { return s.ready.watchDatabase(ctx, checkDatabase(st)) }},
@@ -149,7 +158,10 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 		parts = append(parts, part{"servers", v.members.Run}, part{"drain", func(ctx context.Context) error { return announceDrain(ctx, st) }},
 			part{"caches of other servers", v.coherence.Run},
 			// Other servers are answered for as long as agents are connected, because operations come from them.
-			part{"other servers", func(context.Context) error { return v.peers.server.Serve(serving, s.peerListener) }},
+			part{"other servers", func(context.Context) error {
+				defer stopDispatching()
+				return v.peers.server.Serve(serving, s.peerListener)
+			}},
 			part{"connections to other servers", func(context.Context) error { return v.peers.client.Run(serving) }})
 	}
 	if s.cfg.Applications != nil {
