@@ -14,6 +14,7 @@
 # make verify-deck SPINNAKER=DIR DECK=DIR   shows Deck in a browser while an account moves
 # make chart     tests the Helm chart, with an API server
 # make upgrade   runs the version before and this one together
+# make replication  tests databases of several machines: Galera, Patroni, PgBouncer, HAProxy; as root
 # make kubernetes-versions   tests against each Kubernetes that can be built
 # make terraform   tests the module for Terraform, with OpenTofu
 # make rbac      proves that the printed rules are sufficient, and that without each of them something breaks
@@ -36,7 +37,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: chart chart-node terraform rbac upgrade kubernetes-versions all help build demo quick test test-databases test-vault controlplane prometheus convergence hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint assignments fmt generate verify-generate release push bench bench-ops bench-api clean
+.PHONY: replication bench-replication chart chart-node terraform rbac upgrade kubernetes-versions all help build demo quick test test-databases test-vault controlplane prometheus convergence hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint assignments fmt generate verify-generate release push bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -198,6 +199,18 @@ chart: controlplane
 upgrade: controlplane test-databases
 	go test ./test/upgrade -tags $(TAGS) -v
 	go test ./test/convergence -tags $(TAGS) -timeout 40m -run 'TestVersionsTakeTurns|TestServerGoesBackAfterAMigration' -db all -v
+
+# The store's suite, and faults under load, on databases of several machines. make test runs what is quick of it. The last one has a server,
+# agents and a control plane, and a failover that loses commits.
+replication: controlplane test-databases
+	scripts/test-databases.sh several-machines
+	go test ./test/replication -tags $(TAGS) -count=1 -timeout 40m -all -v
+	go test ./test/convergence -tags $(TAGS) -count=1 -timeout 20m -run TestFailoverThatLosesCommits -db patroni -v
+
+# What replication costs, for docs/scaling.md.
+bench-replication: controlplane test-databases
+	scripts/test-databases.sh several-machines
+	go test ./test/replication -tags $(TAGS) -timeout 40m -run '^$$' -bench . -benchtime 5s
 
 # Tests of what depends on the version of Kubernetes, one version after the other. go test would take the result of another
 # version for theirs, because it does not notice what TestMain reads of the environment.

@@ -50,6 +50,7 @@ var otherCommands = map[string]map[string]string{
 	"upgrade.md":       {"apt install": "tools/release.TestPackagesInstallAndRemove installs and removes packages, by dpkg"},
 	"compatibility.md": {"vedette compare-clouddriver": needsSpinnaker},
 	"databases.md":     {"-- ": "test/databases creates its databases in this way"},
+	"scaling.md":       {"ALTER ROLE": "test/replication.TestPgBouncer", "#!/bin/sh": "test/replication.TestGaleraFaults, with another user"},
 	"development.md":   {"CREATE USER": needsReleases, "VEDETTE_TEST": needsReleases},
 	"releases.md":      {"openssl ecparam": "tools/release.TestOpenSSLVerifiesChecksums", "base64 -d": "tools/release.TestOpenSSLVerifiesChecksums"},
 	"spinnaker.md":     {"$ vedette accounts": "test/beside.TestMove does the same"},

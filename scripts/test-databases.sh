@@ -1,6 +1,8 @@
 #!/bin/sh
 # Installs the database servers that the store's tests start for themselves, and
 # the sqlite3 with which the documentation makes backups, on Debian and as root.
+# With "several-machines" it also installs what databases of several machines need:
+# Galera, Patroni, PgBouncer and HAProxy.
 # Where all are there already it returns at once. The packages' own services stay
 # off: the tests run their own, on free ports.
 set -eu
@@ -16,6 +18,14 @@ missing=""
 have /usr/lib/postgresql/*/bin/postgres || missing="postgresql"
 have /usr/sbin/mariadbd || missing="$missing mariadb-server"
 command -v sqlite3 >/dev/null || missing="$missing sqlite3"
+if [ "${1:-}" = several-machines ]; then
+	[ -e /usr/lib/galera/libgalera_smm.so ] || missing="$missing galera-4"
+	command -v patroni >/dev/null || missing="$missing patroni"
+	# Patroni's client of etcd is an optional package.
+	[ -e /usr/lib/python3/dist-packages/etcd/client.py ] || missing="$missing python3-etcd"
+	have /usr/sbin/pgbouncer || missing="$missing pgbouncer"
+	have /usr/sbin/haproxy || missing="$missing haproxy"
+fi
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 
 	"github.com/vedette-io/vedette/server/store"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
 // heldLease is the lease of the database while this server holds it.
@@ -21,7 +23,10 @@ func (s *Server) holdLease(ctx context.Context, st *store.Store) *heldLease {
 	l := &heldLease{ctx: leaseCtx, cancel: cancel, done: make(chan error, 1)}
 	go func() {
 		err := st.KeepLease(leaseCtx)
-		if err != nil {
+		switch {
+		case errors.Is(err, sqldb.ErrHistory):
+			s.log.Error("stopping: another database server has taken over", "error", err)
+		case err != nil:
 			s.log.Error("stopping: the lease of the database is lost", "error", err)
 		}
 		s.cfg.Metrics.LeaseHeld(false)

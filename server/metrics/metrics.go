@@ -128,7 +128,7 @@ func (m *Metrics) addStore() {
 	m.leaseHeld = m.Gauge("vedette_server_lease_held", "1 while this server may write to the database, otherwise 0.")
 	m.leaseHeld.WithLabelValues().Set(0)
 	m.transactions = m.Counter("vedette_server_store_transactions_total",
-		"Attempts to write to the database by result: committed, conflict (retried once), unavailable, data (it cannot be stored), rejected (by a rule, "+
+		"Attempts to write to the database by result: committed, conflict (retried), unavailable, data (it cannot be stored), rejected (by a rule, "+
 			"for example for an agent that was replaced), canceled or other.", "result")
 	for _, result := range sqldb.TransactionResults() {
 		m.transactions.WithLabelValues(string(result))

@@ -16,15 +16,16 @@ import (
 	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/storetest"
+	"github.com/vedette-io/vedette/server/store/storetest/suite"
 	"github.com/vedette-io/vedette/test/databases"
 )
 
 func TestPostgreSQL(t *testing.T) {
-	runSuite(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.PostgreSQL(t)) })
+	suite.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.PostgreSQL(t)) })
 }
 
 func TestMariaDB(t *testing.T) {
-	runSuite(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.MariaDB(t)) })
+	suite.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, databases.MariaDB(t)) })
 }
 
 // onSharedDatabases runs a test on databases that several of our servers can share, in parallel.

@@ -11,10 +11,11 @@ import (
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/storetest"
+	"github.com/vedette-io/vedette/server/store/storetest/suite"
 )
 
 func TestSQLite(t *testing.T) {
-	runSuite(t, func(t *testing.T) *store.Store { return storetest.Open(t, sqliteURL(t)) })
+	suite.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, sqliteURL(t)) })
 }
 
 func sqliteURL(t *testing.T) string {

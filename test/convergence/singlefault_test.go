@@ -29,15 +29,21 @@ func runAlone(t *testing.T, names []string, s topology, test func(t *testing.T, 
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, databaseMakers[name](t), s)
-			load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(1, 1)), keepKinds: true}
-			if err := load.prepare(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			w.awaitConvergence()
-			test(t, w)
+			runInWorld(t, databaseMakers[name](t), s, test)
 		})
 	}
+}
+
+// runInWorld runs a test in a world that has converged.
+func runInWorld(t *testing.T, db *database, s topology, test func(t *testing.T, w *world)) {
+	t.Helper()
+	w := newWorld(t, db, s)
+	load := &workload{cluster: w.clusters[0], rng: rand.New(rand.NewPCG(1, 1)), keepKinds: true}
+	if err := load.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitConvergence()
+	test(t, w)
 }
 
 // singleAgent is one agent with one account, pair is two agents that share it.

@@ -21,13 +21,13 @@ type ErrorInjector struct {
 	mysql    bool
 	work     sync.WaitGroup
 
-	mu         sync.Mutex
-	code       string
-	every      int
-	onlyWrites bool
-	sinceLast  int // statements since the last injected error
-	injected   int
-	conns      map[net.Conn]bool // nil after the test has ended
+	mu        sync.Mutex
+	code      string
+	every     int
+	selects   func(statement string) bool // which statements fail; nil for all
+	sinceLast int                         // statements since the last injected error
+	injected  int
+	conns     map[net.Conn]bool // nil after the test has ended
 }
 
 // StartErrorInjector starts an ErrorInjector in front of the server of a URL, and returns it with
@@ -56,7 +56,16 @@ func (r *ErrorInjector) FailEvery(code string, every int) {
 	defer r.mu.Unlock()
 	r.code = code
 	r.every = every
-	r.onlyWrites = false
+	r.selects = nil
+}
+
+// FailCommits makes every n-th COMMIT fail with a code, as a node of a Galera cluster does whose transaction collides with another node's.
+func (r *ErrorInjector) FailCommits(code string, every int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.code = code
+	r.every = every
+	r.selects = func(statement string) bool { return isCommand(statement, "commit") }
 }
 
 // FailWrites makes every statement that writes fail with a code, and every COMMIT, as on a full disk or a standby. Reads are
@@ -66,7 +75,7 @@ func (r *ErrorInjector) FailWrites(code string) {
 	defer r.mu.Unlock()
 	r.code = code
 	r.every = 1
-	r.onlyWrites = true
+	r.selects = isWrite
 }
 
 // isWrite reports whether a statement changes data or commits changes.
@@ -88,7 +97,7 @@ func (r *ErrorInjector) Injected() int {
 func (r *ErrorInjector) nextError(statement string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.code == "" || isCommand(statement, "rollback") || r.onlyWrites && !isWrite(statement) {
+	if r.code == "" || isCommand(statement, "rollback") || r.selects != nil && !r.selects(statement) {
 		return ""
 	}
 	r.sinceLast++

@@ -9,14 +9,19 @@ import (
 	"sync"
 )
 
-var install = sync.OnceValue(func() error {
+var install = sync.OnceValue(func() error { return runInstaller() })
+
+// installSeveralMachines also installs what databases of several machines need.
+var installSeveralMachines = sync.OnceValue(func() error { return runInstaller("several-machines") })
+
+func runInstaller(args ...string) error {
 	_, file, _, _ := runtime.Caller(0)
 	script := filepath.Join(filepath.Dir(file), "../../scripts/test-databases.sh")
-	if out, err := exec.Command(script).CombinedOutput(); err != nil {
+	if out, err := exec.Command(script, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	return nil
-})
+}
 
 // find returns the path of a server's program. If the program is missing, find tries to install the
 // servers.
@@ -38,6 +43,27 @@ func newestExecutable(patterns []string) string {
 			if info, err := os.Stat(paths[i]); err == nil && info.Mode()&0o111 != 0 {
 				return paths[i]
 			}
+		}
+	}
+	return ""
+}
+
+// findForSeveralMachines is find for a program or library that only databases of several machines need.
+func findForSeveralMachines(patterns ...string) (string, error) {
+	if path := firstExisting(patterns); path != "" {
+		return path, nil
+	}
+	err := installSeveralMachines()
+	if path := firstExisting(patterns); path != "" {
+		return path, nil
+	}
+	return "", fmt.Errorf("none of %v is installed: run `scripts/test-databases.sh several-machines` as root on Debian: %w", patterns, err)
+}
+
+func firstExisting(patterns []string) string {
+	for _, pattern := range patterns {
+		if paths, _ := filepath.Glob(pattern); len(paths) > 0 { // fails only for a malformed pattern
+			return paths[len(paths)-1]
 		}
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,8 @@ type Server struct {
 	args    []string
 	quit    syscall.Signal // the signal that asks it to exit
 	ping    func(ctx context.Context) error
+	// beforeStart returns arguments of one start; nil for none.
+	beforeStart func() ([]string, error)
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -63,12 +66,24 @@ func (s *Server) Start() {
 }
 
 func (s *Server) start() error {
+	if s.beforeStart == nil {
+		return s.startWith()
+	}
+	args, err := s.beforeStart()
+	if err != nil {
+		return err
+	}
+	return s.startWith(args...)
+}
+
+// startWith starts the server with arguments that only this start has.
+func (s *Server) startWith(args ...string) error {
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(s.program, s.args...)
+	cmd := exec.Command(s.program, slices.Concat(s.args, args)...)
 	cmd.Dir = s.dir
 	cmd.Stdout = log
 	cmd.Stderr = log

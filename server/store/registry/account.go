@@ -57,9 +57,21 @@ func (r *Registry) Prepare(ctx context.Context) error {
 		selectAccount))
 }
 
+// The statements that write what they lock, see sqldb.Tx.WriteToLock. Whoever gives an account another term or holder writes the
+// account's row too, and whoever registers an account the counter.
+var (
+	writeAccountLock      = sqldb.Named("write the lock of the account", `UPDATE accounts SET locks = locks + 1 WHERE name = ?`)
+	writeAccountLockByID  = sqldb.Named("write the lock of the account by its id", `UPDATE accounts SET locks = locks + 1 WHERE id = ?`)
+	writeRegistrationLock = sqldb.Named("write the lock of registrations", `INSERT INTO counters (name, value) VALUES ('registrations', 1)
+		ON DUPLICATE KEY UPDATE value = value + 1`)
+)
+
 // LockAccountRow locks the account's row until the transaction ends, and returns the account's id.
 // The error is ErrTerm if another agent has taken the account.
 func LockAccountRow(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, term vedette.Term) (int64, error) {
+	if err := tx.WriteToLock(ctx, writeAccountLock, string(account)); err != nil {
+		return 0, err
+	}
 	var id, stored int64
 	err := tx.QueryRow(ctx, sqldb.Named("lock the account", selectTerm+tx.Dialect.ForUpdate), string(account)).Scan(&id, &stored)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -73,6 +85,9 @@ func LockAccountRow(ctx context.Context, tx *sqldb.Tx, account vedette.AccountNa
 
 // LockAccountRowByID is LockAccountRow for callers that only wait for other transactions.
 func LockAccountRowByID(ctx context.Context, tx *sqldb.Tx, id int64) error {
+	if err := tx.WriteToLock(ctx, writeAccountLockByID, id); err != nil {
+		return err
+	}
 	var term int64
 	err := tx.QueryRow(ctx, sqldb.Named("lock the account by its id", `SELECT term FROM accounts WHERE id = ?`+tx.Dialect.ForUpdate), id).Scan(&term)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -171,6 +186,9 @@ func register(ctx context.Context, tx *sqldb.Tx, a vedette.Account, columns []an
 func checkSimilarNames(ctx context.Context, tx *sqldb.Tx, name vedette.AccountName) error {
 	// The lock makes new accounts wait for each other. Without it, two similar names that are registered at the
 	// same moment do not see each other. The row exists since the first migration, and new accounts read it anyway.
+	if err := tx.WriteToLock(ctx, writeRegistrationLock); err != nil {
+		return err
+	}
 	var term int64
 	if err := tx.QueryRow(ctx, sqldb.Named("lock the counter of terms", `SELECT value FROM counters WHERE name = 'term'`+tx.Dialect.ForUpdate)).Scan(&term); err != nil {
 		return err

@@ -63,9 +63,12 @@ type DB struct {
 
 	laterMigrations fs.FS // as in Config
 
-	directory      string         // of a SQLite database; empty for others
-	cleanup        []func() error // called by Close in reverse order
-	opened         atomic.Bool    // the first connection has succeeded
+	history        databaseHistory
+	historyOf      func(ctx context.Context, tx *sql.Tx) (string, error) // nil if each connection stays with one server
+	locksAreLocal  atomic.Bool                                           // a lock is seen by one node only, see Tx.WriteToLock
+	directory      string                                                // of a SQLite database; empty for others
+	cleanup        []func() error                                        // called by Close in reverse order
+	opened         atomic.Bool                                           // the first connection has succeeded
 	onTransaction  func(result TransactionResult, took time.Duration)
 	closeIdleConns func() // nil with SQLite, which has no connections to lose
 }
@@ -233,15 +236,15 @@ func (d *DB) Ping(ctx context.Context) error {
 // WriteFunc is write or WriteLowPriority.
 type WriteFunc func(ctx context.Context, do func(ctx context.Context, tx *Tx) error) error
 
-// Write runs do in one transaction. After a deadlock or a serialization failure it is retried
-// once, so do must not keep state from its first run.
+// Write runs do in one transaction. After a deadlock or a serialization failure it is retried, see
+// retryOnConflict, so do must not keep state from its first run.
 func (d *DB) Write(ctx context.Context, do func(ctx context.Context, tx *Tx) error) error {
 	permit, err := d.writeSemaphore.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer permit.Release()
-	return d.retryOnConflict(func() error { return d.writeOnce(ctx, do) })
+	return d.retryOnConflict(ctx, func() error { return d.writeOnce(ctx, do) })
 }
 
 // ExecWrite is write for one statement, which is a transaction by itself and so needs only one
@@ -252,7 +255,7 @@ func (d *DB) ExecWrite(ctx context.Context, statement Statement, args ...any) (n
 		return 0, err
 	}
 	defer permit.Release()
-	err = d.retryOnConflict(func() (err error) {
+	err = d.retryOnConflict(ctx, func() (err error) {
 		n, err = d.execute(ctx, statement, args...)
 		d.noteWrite(err)
 		return err
@@ -272,6 +275,9 @@ func (d *DB) execute(ctx context.Context, statement Statement, args ...any) (n i
 		return n, statement.wrap(err)
 	}
 	err = d.withConn(ctx, d.db, func(ctx context.Context, conn *sql.Conn) (err error) {
+		if err := d.history.err(); err != nil {
+			return err
+		}
 		n, err = exec(ctx, conn, &d.Dialect, statement, args...)
 		return err
 	})
@@ -291,16 +297,7 @@ func (d *DB) WriteLowPriority(ctx context.Context, do func(ctx context.Context, 
 		return err
 	}
 	defer permit.Release()
-	return d.retryOnConflict(func() error { return d.writeOnce(ctx, do) })
-}
-
-func (d *DB) retryOnConflict(run func() error) error {
-	err := d.measure(run)
-	if err != nil && d.Dialect.isRetryable(err) {
-		d.Log.Info("retrying transaction", "error", err)
-		err = d.measure(run)
-	}
-	return err
+	return d.retryOnConflict(ctx, func() error { return d.writeOnce(ctx, do) })
 }
 
 func (d *DB) writeOnce(ctx context.Context, do func(ctx context.Context, tx *Tx) error) error {
@@ -317,16 +314,19 @@ func (d *DB) runTx(ctx context.Context, conn *sql.Conn, do, beforeCommit func(ct
 	sqlTx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: d.Dialect.isolation})
 	if err != nil {
 		d.noteWrite(err) // SQLite says here that it is read-only
-		return err
+		return d.retryOnOtherConnection(err)
 	}
 	t := &Tx{Tx: sqlTx, db: d, Dialect: &d.Dialect, Now: time.Now()}
-	err = do(ctx, t)
+	err = d.verifyHistory(ctx, sqlTx)
+	if err == nil {
+		err = do(ctx, t)
+	}
 	if err == nil {
 		err = beforeCommit(ctx, t)
 	}
 	if err != nil {
 		d.noteWrite(err)
-		return errors.Join(err, ignoreTxDone(sqlTx.Rollback()))
+		return errors.Join(d.retryOnOtherConnection(err), ignoreTxDone(sqlTx.Rollback()))
 	}
 	err = sqlTx.Commit()
 	d.noteWrite(err)
@@ -348,6 +348,17 @@ type Tx struct {
 	db      *DB
 	Dialect *Dialect
 	Now     time.Time
+}
+
+// WriteToLock executes a statement that writes the row which the next one locks by ForUpdate, on databases whose locks are seen by
+// one node only, as with Galera. There, of two transactions at two nodes that write the same row, the one that
+// commits later fails and is retried, whereas a lock would stop neither. Elsewhere it does nothing.
+func (t *Tx) WriteToLock(ctx context.Context, statement Statement, args ...any) error {
+	if !t.db.locksAreLocal.Load() {
+		return nil
+	}
+	_, err := t.Exec(ctx, statement, args...)
+	return err
 }
 
 // Exec executes a statement, and returns the number of affected rows.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 
 	"github.com/vedette-io/vedette"
 )
@@ -22,14 +21,13 @@ const (
 
 // Dialect is what differs between the databases. All other SQL works on all of them.
 type Dialect struct {
-	Name            string
-	migrations      fs.FS
-	goose           goose.Dialect
-	gooseLock       func() ([]goose.ProviderOption, error)
-	migrationLocker lock.SessionLocker // held while goose migrates; nil if gooseLock is enough
-	numberedParams  bool               // parameters are $1, $2 instead of ?
-	arrayParams     bool               // a list of numbers is one parameter
-	KeyHint         string             // after "objects", makes the planner use the primary key
+	Name           string
+	migrations     fs.FS
+	goose          goose.Dialect
+	migrationLock  migrationLock // nil if no other process can migrate
+	numberedParams bool          // parameters are $1, $2 instead of ?
+	arrayParams    bool          // a list of numbers is one parameter
+	KeyHint        string        // after "objects", makes the planner use the primary key
 	// clockExpr is the time of the database in microseconds since 1970; empty if no other process can
 	// use the database.
 	clockExpr      string
@@ -52,6 +50,9 @@ type Dialect struct {
 	// isReadOnly reports whether the connection leads to a server that takes no writes;
 	// nil if any other connection would lead to the same server.
 	isReadOnly func(err error) bool
+	// isTerminated reports whether the server has ended the connection, or refuses to work, before it executed the statement. A
+	// transaction that was not committed may then be run again on another connection. It is nil for databases without connections.
+	isTerminated func(err error) bool
 }
 
 // purgeByIDStatement is purgeStatement for databases whose DELETE has neither ORDER BY nor LIMIT.

@@ -56,3 +56,13 @@ func (c Config) WithLater(migrations fs.FS) Config {
 	c.laterMigrations = migrations
 	return c
 }
+
+// HistoryID returns what the database was when it was opened; empty if that is not known.
+func (d *DB) HistoryID() string {
+	d.history.mu.Lock()
+	defer d.history.mu.Unlock()
+	return d.history.id
+}
+
+// ObserveHistory notes a connection that leads to another history.
+func (d *DB) ObserveHistory(id string) error { return d.history.observe(id) }

@@ -227,7 +227,9 @@ func (l *databaseLease) renew(ctx context.Context, since time.Time) error {
 		return nil
 	}
 	began := time.Now()
-	isOurs, row, err := l.renewRow(ctx)
+	var isOurs bool
+	var row lease.Row
+	err := l.db.retryOnConflict(ctx, func() (err error) { isOurs, row, err = l.renewRow(ctx); return err })
 	if err != nil {
 		return l.db.WrapError("renew the lease of the database", err)
 	}
@@ -276,7 +278,7 @@ func (l *databaseLease) release() error {
 }
 
 // KeepLease renews the lease until ctx ends. The error is lease.ErrLost if another server has taken
-// the database over; the caller must stop then. Without a lease it only waits.
+// the database over, and ErrHistory if another database server has; the caller must stop then. Without a lease it only waits.
 func (d *DB) KeepLease(ctx context.Context) error {
 	if d.lease == nil {
 		<-ctx.Done()
@@ -293,6 +295,9 @@ func (d *DB) KeepLease(ctx context.Context) error {
 			if errors.Is(err, lease.ErrLost) {
 				return err
 			}
+			if err := d.history.err(); err != nil {
+				return err
+			}
 			if err != nil && ctx.Err() == nil {
 				d.Log.Warn("renewing the lease of the database failed; retrying", "error", err)
 			}
@@ -302,7 +307,7 @@ func (d *DB) KeepLease(ctx context.Context) error {
 
 // writeWithoutLease runs do in one transaction, without the semaphore and the lease.
 func (d *DB) writeWithoutLease(ctx context.Context, do func(ctx context.Context, tx *Tx) error) error {
-	return d.retryOnConflict(func() error {
+	return d.retryOnConflict(ctx, func() error {
 		return d.withConn(ctx, d.db, func(ctx context.Context, conn *sql.Conn) error {
 			return d.runTx(ctx, conn, do, func(context.Context, *Tx) error { return nil })
 		})

@@ -16,7 +16,7 @@ type TransactionResult string
 // The results of transactions.
 const (
 	Committed   TransactionResult = "committed"
-	Collided    TransactionResult = "conflict"    // a deadlock or a serialization failure; retried once
+	Collided    TransactionResult = "conflict"    // a deadlock or a serialization failure; retried
 	Unavailable TransactionResult = "unavailable" // the database did not answer, or takes no writes
 	BadData     TransactionResult = "data"        // the database cannot keep the data
 	Rejected    TransactionResult = "rejected"    // by a rule of the store, for example for an old term

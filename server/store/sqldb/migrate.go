@@ -54,27 +54,6 @@ func (d *DB) schemaVersions(ctx context.Context, provider *goose.Provider) (stor
 	return stored, known, err
 }
 
-// lockMigrations waits for other servers that migrate. The caller must call unlock; the database
-// also unlocks if the connection is lost.
-func (d *DB) lockMigrations(ctx context.Context) (unlock func(), err error) {
-	locker := d.Dialect.migrationLocker
-	if locker == nil {
-		return func() {}, nil
-	}
-	conn, err := d.migrator.Conn(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("connect to lock the schema: %w", err)
-	}
-	if err := locker.SessionLock(ctx, conn); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock the schema: %w", err), conn.Close())
-	}
-	return func() {
-		if err := errors.Join(locker.SessionUnlock(context.WithoutCancel(ctx), conn), conn.Close()); err != nil {
-			d.Log.Warn("unlocking the schema failed; the lock ends with its connection", "error", err)
-		}
-	}, nil
-}
-
 // logMigrations logs all migrations in one line: a new database needs each of them.
 func (d *DB) logMigrations(results []*goose.MigrationResult) {
 	if len(results) == 0 {
@@ -97,11 +76,11 @@ func (d *DB) migrate(ctx context.Context) error {
 	if upToDate, err := d.isUpToDate(ctx, provider); upToDate || err != nil {
 		return err
 	}
-	unlock, err := d.lockMigrations(ctx)
+	locked, unlock, err := d.lockMigrations(ctx)
 	if err != nil {
 		return err
 	}
-	results, err := provider.Up(ctx) // does nothing to a schema that is newer
+	results, err := provider.Up(locked) // does nothing to a schema that is newer
 	unlock()
 	d.logMigrations(results)
 	if err != nil {
@@ -186,10 +165,6 @@ func (d *DB) checkSchemaVersion(ctx context.Context, stored, known int64) error 
 
 // migrationProvider returns what knows the migrations of the dialect.
 func (d *DB) migrationProvider() (*goose.Provider, error) {
-	options, err := d.Dialect.gooseLock()
-	if err != nil {
-		return nil, err
-	}
 	all, err := goMigrations(d.Dialect.migrations)
 	if err == nil && d.laterMigrations != nil {
 		var later []*goose.Migration
@@ -200,7 +175,7 @@ func (d *DB) migrationProvider() (*goose.Provider, error) {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
 	provider, err := goose.NewProvider(d.Dialect.goose, d.migrator, nil,
-		append(options, goose.WithGoMigrations(all...), goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))...)
+		goose.WithGoMigrations(all...), goose.WithDisableGlobalRegistry(true), goose.WithTableName("schema_version"))
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}

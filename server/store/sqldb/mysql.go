@@ -22,11 +22,10 @@ import (
 
 func mysqlDialect() Dialect {
 	return Dialect{
-		Name:            MySQL,
-		migrations:      migrations("mysql"),
-		goose:           goose.DialectMySQL,
-		gooseLock:       func() ([]goose.ProviderOption, error) { return nil, nil }, // migrationLocker locks instead
-		migrationLocker: userLock{},
+		Name:          MySQL,
+		migrations:    migrations("mysql"),
+		goose:         goose.DialectMySQL,
+		migrationLock: userLock{},
 		// MySQL would read and sort the whole table, and MariaDB start with the first row each time
 		KeyHint:        " FORCE INDEX (objects_key)",
 		purgeStatement: `DELETE FROM %s WHERE %s ORDER BY %s LIMIT %d`,
@@ -39,36 +38,9 @@ func mysqlDialect() Dialect {
 		translateError:    translateMySQLError,
 		isRetryable:       isMySQLRetryable,
 		isReadOnly:        isMySQLReadOnly,
+		isTerminated:      isMySQLTerminated,
 		IsUniqueViolation: isMySQLUniqueViolation,
 	}
-}
-
-// userLock lets one server at a time migrate. Unlike goose's table lock, which has a lease, a user
-// lock is released when its connection ends, so that no server waits for one that crashed. It is
-// taken before goose is called, because goose reads its table before it takes a lock, and MySQL
-// makes a table visible before its first row.
-type userLock struct{}
-
-const userLockWait = 300 // seconds that a migration may take
-
-// migrationLockName contains a hash of the database's name, because user locks belong to the whole
-// server. It has the maximum length that MySQL allows. MySQL has no MD5 from version 9.6 on.
-const migrationLockName = `CONCAT('vedette ', LEFT(SHA2(DATABASE(), 256), 56))`
-
-// SessionLock waits for other servers that migrate.
-func (userLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	var acquired sql.NullInt64
-	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+migrationLockName+`, ?)`, userLockWait).Scan(&acquired)
-	if err == nil && acquired.Int64 != 1 {
-		err = vedette.Errorf(vedette.Unavailable, "another server has been migrating the database for more than %d seconds", userLockWait)
-	}
-	return err
-}
-
-// SessionUnlock releases the lock.
-func (userLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(`+migrationLockName+`)`)
-	return err
 }
 
 func connectMySQL(_ context.Context, d *DB, cfg Config) error {
@@ -92,9 +64,13 @@ func connectMySQL(_ context.Context, d *DB, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("limit the time of statements: %w", err)
 	}
-	d.migrator = sql.OpenDB(readCommittedConnector{timeoutConnector{connector}})
+	_, hasSyncWait := config.Params[syncWait]
+	session := func(connector driver.Connector) driver.Connector {
+		return sessionConnector{timeoutConnector{connector}, d, hasSyncWait}
+	}
+	d.migrator = sql.OpenDB(session(connector))
 	d.cleanup = append(d.cleanup, d.migrator.Close)
-	d.db = sql.OpenDB(readCommittedConnector{timeoutConnector{limitedConnector}})
+	d.db = sql.OpenDB(session(limitedConnector))
 	d.db.SetMaxOpenConns(cfg.MaxConns)
 	d.db.SetMaxIdleConns(cfg.MaxConns)
 	d.db.SetConnMaxIdleTime(IdleTimeout / 2)
@@ -105,28 +81,103 @@ func connectMySQL(_ context.Context, d *DB, cfg Config) error {
 	}
 	d.cleanup = append(d.cleanup, d.db.Close)
 	if cfg.Sharing != nil {
-		d.renewals = sql.OpenDB(readCommittedConnector{timeoutConnector{limitedConnector}})
+		d.renewals = sql.OpenDB(session(limitedConnector))
 		d.renewals.SetMaxOpenConns(1)
 		d.cleanup = append(d.cleanup, d.renewals.Close)
 	}
 	return nil
 }
 
-// readCommittedConnector sets READ COMMITTED for all transactions of a connection: without gap
-// locks, accounts do not wait for each other. database/sql would set it for each transaction, at
-// the cost of a round trip.
-type readCommittedConnector struct{ driver.Connector }
+// sessionConnector opens connections with the settings that we need. READ COMMITTED is for all transactions of a connection:
+// without gap locks, accounts do not wait for each other. database/sql would set it for each transaction, at the cost of a round
+// trip. At a node of a Galera cluster it also sets wsrep_sync_wait, and notes that locks are seen by one node only.
+type sessionConnector struct {
+	driver.Connector
+	db          *DB
+	hasSyncWait bool // the URL sets it
+}
 
 // Connect implements driver.Connector.
-func (c readCommittedConnector) Connect(ctx context.Context) (driver.Conn, error) {
+func (c sessionConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`, nil); err != nil {
+	if err := c.prepare(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
+}
+
+func (c sessionConnector) prepare(ctx context.Context, conn driver.Conn) error {
+	execer := conn.(driver.ExecerContext)
+	if _, err := execer.ExecContext(ctx, `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`, nil); err != nil {
+		return err
+	}
+	queryer := conn.(driver.QueryerContext)
+	isGalera, err := isGaleraNode(ctx, queryer)
+	if err != nil {
+		return err
+	}
+	history := selectServerName
+	if isGalera {
+		history = selectClusterState
+	}
+	id, err := queryValue(ctx, queryer, history)
+	if err != nil {
+		return fmt.Errorf("read which server it is: %w", err)
+	}
+	if err := c.db.history.observe(id); err != nil || !isGalera {
+		return err
+	}
+	c.db.locksAreLocal.Store(true)
+	if c.hasSyncWait {
+		return nil
+	}
+	_, err = execer.ExecContext(ctx, `SET SESSION `+syncWait+` = 1`, nil)
+	return err
+}
+
+// syncWait is the setting of Galera that makes each read wait until its node has applied all that any node has committed before:
+// connections may lead to different nodes, and a commit is planned on what was read. It costs a message to the other nodes
+// (docs/scaling.md). Writes need none, because a transaction that is based on old rows is rejected when it commits.
+const syncWait = "wsrep_sync_wait"
+
+// What names the history of the data: a server, because a replica that takes over may lack commits, or a Galera cluster, of
+// which each node has all commits.
+const (
+	selectServerName = `SELECT CONCAT(@@GLOBAL.hostname, ':', @@GLOBAL.port, ' id ', @@GLOBAL.server_id)`
+	// A node that does not belong to the majority yet, or any more, has none.
+	selectClusterState = `SELECT CASE MAX(CASE WHEN VARIABLE_NAME = 'WSREP_READY' THEN VARIABLE_VALUE END)
+		WHEN 'ON' THEN CONCAT('cluster ', MAX(CASE WHEN VARIABLE_NAME = 'WSREP_CLUSTER_STATE_UUID' THEN VARIABLE_VALUE END)) ELSE '' END
+		FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME IN ('WSREP_READY', 'WSREP_CLUSTER_STATE_UUID')`
+)
+
+// isGaleraNode reports whether a connection leads to a node of a Galera cluster. MySQL does not know the variable.
+func isGaleraNode(ctx context.Context, conn driver.QueryerContext) (bool, error) {
+	value, err := queryValue(ctx, conn, `SELECT @@GLOBAL.wsrep_on`)
+	var unknown *mysql.MySQLError
+	if errors.As(err, &unknown) && unknown.Number == 1193 {
+		return false, nil
+	}
+	return value == "1", err
+}
+
+// queryValue runs a query on a new connection that has one value.
+func queryValue(ctx context.Context, conn driver.QueryerContext, query string) (string, error) {
+	rows, err := conn.QueryContext(ctx, query, nil)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	value := make([]driver.Value, 1)
+	if err := rows.Next(value); err != nil {
+		return "", err
+	}
+	if text, isText := value[0].([]byte); isText {
+		return string(text), nil
+	}
+	return fmt.Sprint(value[0]), nil
 }
 
 // IdleTimeout is after which time the server closes an idle connection, also in a
@@ -199,9 +250,10 @@ func onDuplicateKeyClause(where string, columns []string) string {
 	return " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 }
 
-// mysqlSize updates the statistics first, because those that the server has may be old. Tables with a few rows are left out.
+// mysqlSize updates the statistics first, because those that the server has may be old. Replicas are left alone: a
+// Galera cluster would stop for it. Tables with a few rows are left out.
 func mysqlSize(ctx context.Context, db *sql.DB) (size int64, err error) {
-	rows, err := db.QueryContext(ctx, `ANALYZE TABLE objects, labelsets, labels, dictionaries, feeds, accounts,
+	rows, err := db.QueryContext(ctx, `ANALYZE NO_WRITE_TO_BINLOG TABLE objects, labelsets, labels, dictionaries, feeds, accounts,
 		operation_changes, operation_objects, operations, tasks, clusters, upstream_answers`)
 	if err != nil {
 		return 0, err

@@ -156,3 +156,10 @@ func isMySQLRetryable(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1205)
 }
+
+// isMySQLTerminated recognizes a server that shuts down, the end of a connection at an administrator's command, and a node that is cut
+// off from its Galera cluster.
+func isMySQLTerminated(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && (e.Number == 1047 || e.Number == 1053 || e.Number == 1927)
+}

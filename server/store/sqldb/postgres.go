@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 
 	"github.com/vedette-io/vedette"
 )
@@ -25,7 +24,7 @@ func postgresDialect() Dialect {
 		Name:              PostgreSQL,
 		migrations:        migrations("postgres"),
 		goose:             goose.DialectPostgres,
-		gooseLock:         postgresLock,
+		migrationLock:     transactionLock{},
 		numberedParams:    true,
 		arrayParams:       true,
 		purgeStatement:    purgeByIDStatement,
@@ -38,13 +37,9 @@ func postgresDialect() Dialect {
 		translateError:    translatePostgresError,
 		isRetryable:       isPostgresRetryable,
 		isReadOnly:        isPostgresReadOnly,
+		isTerminated:      isPostgresTerminated,
 		IsUniqueViolation: isPostgresUniqueViolation,
 	}
-}
-
-func postgresLock() ([]goose.ProviderOption, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // tries every second for 5 minutes
-	return []goose.ProviderOption{goose.WithSessionLocker(locker)}, err
 }
 
 func connectPostgres(ctx context.Context, d *DB, cfg Config) error {
@@ -53,9 +48,11 @@ func connectPostgres(ctx context.Context, d *DB, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	// The locks of a lost connection are released after this time. Our transactions are
-	// never idle.
-	setDefault(config.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout", "10s")
+	session := &postgresSession{db: d}
+	_, session.hasTimeout = config.ConnConfig.RuntimeParams[idleInTransaction]
+	d.historyOf = session.historyOf
+	config.BeforeConnect = session.beforeConnect
+	config.AfterConnect = session.afterConnect
 	config.ShouldPing = isConnClosed
 	config.MaxConns = int32(min(cfg.MaxConns, 10_000)) //nolint:gosec // limited to 10,000
 	pool, err := pgxpool.NewWithConfig(ctx, config)
@@ -65,12 +62,25 @@ func connectPostgres(ctx context.Context, d *DB, cfg Config) error {
 	d.cleanup = append(d.cleanup, func() error { pool.Close(); return nil })
 	d.db = stdlib.OpenDBFromPool(pool)
 	d.db.SetMaxIdleConns(0) // the pool of pgx keeps them
-	d.Reads, d.migrator = d.db, d.db
+	d.Reads = d.db
 	d.closeIdleConns = pool.Reset
 	d.cleanup = append(d.cleanup, d.db.Close)
-	if cfg.Sharing == nil {
-		return nil
+	// A migration has a connection for its lock, besides the pool, which may be as small as one connection.
+	d.migrator = stdlib.OpenDB(*config.ConnConfig, stdlib.OptionBeforeConnect(session.beforeConnect),
+		stdlib.OptionAfterConnect(session.afterConnect))
+	d.migrator.SetConnMaxIdleTime(migratorIdleTime)
+	d.cleanup = append(d.cleanup, d.migrator.Close)
+	if cfg.Sharing != nil {
+		return d.openPostgresRenewals(ctx, config)
 	}
+	return nil
+}
+
+// migratorIdleTime is after which time the connections for migrations are closed: a migration has many steps, and none follows it.
+const migratorIdleTime = time.Second
+
+// openPostgresRenewals opens the connection of the lease, which does not wait for readers.
+func (d *DB) openPostgresRenewals(ctx context.Context, config *pgxpool.Config) error {
 	single := config.Copy()
 	single.MaxConns = 1
 	renewals, err := pgxpool.NewWithConfig(ctx, single)
@@ -80,7 +90,8 @@ func connectPostgres(ctx context.Context, d *DB, cfg Config) error {
 	d.cleanup = append(d.cleanup, func() error { renewals.Close(); return nil })
 	d.renewals = stdlib.OpenDBFromPool(renewals)
 	d.renewals.SetMaxIdleConns(0)
-	d.closeIdleConns = func() { pool.Reset(); renewals.Reset() }
+	closeIdleConns := d.closeIdleConns
+	d.closeIdleConns = func() { closeIdleConns(); renewals.Reset() }
 	d.cleanup = append(d.cleanup, d.renewals.Close)
 	return nil
 }

@@ -190,3 +190,14 @@ func isPostgresRetryable(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")
 }
+
+// isPostgresTerminated recognizes a server that shuts down, and the end of a connection at an administrator's command, as in a switchover.
+func isPostgresTerminated(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (e.Code == "57P01" || e.Code == "57P02" || e.Code == "57P03")
+}
+
+func isPostgresLockTimeout(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "55P03"
+}

@@ -16,15 +16,22 @@ import (
 	"github.com/vedette-io/vedette/server/store/storetest"
 )
 
-// laterRelease returns the migrations of a release after this one: to version 17, which this one can use, and to more.
+// known is the version of the schema of this release.
+const known = 17
+
+// laterRelease returns the migrations of a release after this one: to the next version, which this one can use, and to more.
 func laterRelease(versions int) fstest.MapFS {
 	files := fstest.MapFS{}
-	for i, text := range []string{
-		"-- +goose Up\n-- Compatible from: 16\nALTER TABLE accounts ADD COLUMN later INT NOT NULL DEFAULT 0;\n",
-		"-- +goose Up\n-- Compatible from: 17\nCREATE TABLE later (id INT NOT NULL PRIMARY KEY);\n",
-		"-- +goose Up\n-- Compatible from: 19\nALTER TABLE later ADD COLUMN later INT NOT NULL DEFAULT 0;\n",
+	for i, migration := range []struct {
+		compatibleFrom int
+		statement      string
+	}{
+		{known, "ALTER TABLE accounts ADD COLUMN later INT NOT NULL DEFAULT 0"},
+		{known + 1, "CREATE TABLE later (id INT NOT NULL PRIMARY KEY)"},
+		{known + 3, "ALTER TABLE later ADD COLUMN later INT NOT NULL DEFAULT 0"},
 	}[:versions] {
-		files[fmt.Sprintf("%05d_later.sql", 17+i)] = &fstest.MapFile{Data: []byte(text)}
+		text := fmt.Sprintf("-- +goose Up\n-- Compatible from: %d\n%s;\n", migration.compatibleFrom, migration.statement)
+		files[fmt.Sprintf("%05d_later.sql", known+1+i)] = &fstest.MapFile{Data: []byte(text)}
 	}
 	return files
 }
@@ -70,19 +77,19 @@ func TestRollbackToServersThatCanUseTheSchema(t *testing.T) {
 		put(1, nil, "by-the-later-release", 1) // over two versions
 		var log bytes.Buffer
 		put(0, slog.New(slog.NewTextHandler(&log, nil)), "after-the-rollback", 2)
-		if !strings.Contains(log.String(), "a newer server has migrated the database") || !strings.Contains(log.String(), "schema=17 known=16") {
+		if !strings.Contains(log.String(), "a newer server has migrated the database") || !strings.Contains(log.String(), fmt.Sprintf("schema=%d known=%d", known+1, known)) {
 			t.Errorf("got log %q, want that the schema is newer", log.String())
 		}
-		if text, err := sqldb.Probe(t.Context(), sqldb.Config{URL: url}); err != nil || !strings.Contains(text, "schema version 17, by a newer server; this one knows 16 and can use it") {
+		if text, err := sqldb.Probe(t.Context(), sqldb.Config{URL: url}); err != nil || !strings.Contains(text, fmt.Sprintf("schema version %d, by a newer server; this one knows %d and can use it", known+1, known)) {
 			t.Errorf("check: got %q, %v", text, err)
 		}
 		put(1, nil, "after-the-upgrade", 3)
 		put(2, nil, "by-the-release-after-that", 4)
-		wantRefused(0, 18, 16) // two versions back: the second migration needs servers that know the first
+		wantRefused(0, known+2, known) // two versions back: the second migration needs servers that know the first
 		put(1, nil, "one-version-back", 5)
 		put(3, nil, "by-a-release-that-breaks", 6)
-		wantRefused(0, 19, 16)
-		wantRefused(1, 19, 17)
+		wantRefused(0, known+3, known)
+		wantRefused(1, known+3, known+1)
 		put(3, nil, "again", 7)
 	})
 }
@@ -101,11 +108,11 @@ func TestSchemaOfUnknownServersIsRefused(t *testing.T) {
 		if err := open(older.WithLater(laterRelease(2))); err != nil {
 			t.Fatal(err)
 		}
-		mustExec(t, old, `UPDATE schema_compatibility SET compatible_from = 16`)
+		mustExec(t, old, fmt.Sprintf("UPDATE schema_compatibility SET compatible_from = %d", known))
 		if err := open(older); err != nil {
 			t.Errorf("both migrations are compatible: got %v", err)
 		}
-		mustExec(t, old, `DELETE FROM schema_compatibility WHERE version = 17`)
+		mustExec(t, old, fmt.Sprintf("DELETE FROM schema_compatibility WHERE version = %d", known+1))
 		if err := open(older); vedette.KindOf(err) != vedette.Invalid {
 			t.Errorf("a migration is not recorded: got %v, want an error of kind %s", err, vedette.Invalid)
 		}

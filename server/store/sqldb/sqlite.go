@@ -36,7 +36,6 @@ func sqliteDialect() Dialect {
 		Name:              SQLite,
 		migrations:        migrations("sqlite"),
 		goose:             goose.DialectSQLite3,
-		gooseLock:         func() ([]goose.ProviderOption, error) { return nil, nil }, // the lock of the file is enough
 		purgeStatement:    purgeByIDStatement,
 		SingleWriter:      true,
 		insert:            InsertValues,

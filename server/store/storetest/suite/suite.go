@@ -1,4 +1,5 @@
-package store_test
+// Package suite is the suite that every database must pass.
+package suite
 
 import (
 	"testing"
@@ -13,9 +14,9 @@ import (
 	"github.com/vedette-io/vedette/server/store/storetest/writetest"
 )
 
-// runSuite runs the suite, in parallel. Each call of open must return a store with an empty database of
+// Run runs the suite, in parallel. Each call of open must return a store with an empty database of
 // its own.
-func runSuite(t *testing.T, open func(t *testing.T) *store.Store) {
+func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	t.Parallel()
 	for _, group := range []struct {
 		name  string
