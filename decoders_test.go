@@ -55,6 +55,8 @@ var otherDecoders = map[string]string{
 	"agent/operate/versioning/candidate.go": sensitive, "agent/operate/versioning/compare.go": sensitive, "agent/operate/versioning/digest.go": sensitive,
 	"internal/mask/values.go": "it finds the values of Secrets to mask: an object that it reads as a Secret although it is none harms nobody",
 
+	"server/peer_agents.go": shownOnly,
+
 	"server/store/registry/account.go": ownBytes, "server/store/read/attributes_labels.go": ownBytes, "server/store/read/cursor.go": ownBytes,
 	"server/store/read/feed.go": ownBytes, "server/store/history/operation.go": ownBytes, "server/store/read/scan.go": ownBytes, "server/store/read/selector.go": ownBytes, "server/task/task.go": ownBytes,
 	"server/assignment/prepared.go": ownBytes, "server/tables/tables.go": ownBytes, "server/api/parameters/paging.go": oneText,

@@ -2,7 +2,7 @@ package server
 
 import (
 	"cmp"
-	"encoding/json"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -14,18 +14,33 @@ import (
 )
 
 // fleet returns api's view of the agents.
-func (v *services) fleet() fleet { return fleet{v.assignments, v.server, v.coherence} }
+func (v *services) fleet() fleet {
+	f := fleet{assignments: v.assignments, server: v.server, others: v.coherence}
+	if v.peers != nil {
+		f.remote = v.peers.agents
+	}
+	return f
+}
 
 // fleet implements api's view of the connected agents.
 type fleet struct {
 	assignments *assigner.Registry
 	server      vedette.ServerID
 	others      *coherence.Coherence // nil if no other server shares the database
+	remote      *peerAgents          // the same
 }
 
 // Agents returns the connected agents, ordered by ID and by the time since when they are connected.
-func (f fleet) Agents() []api.Agent {
-	var agents []api.Agent
+func (f fleet) Agents(ctx context.Context) (agents []api.Agent, silent []vedette.ServerID) {
+	agents = f.localAgents()
+	if f.remote != nil {
+		others := f.remote.current(ctx)
+		agents, silent = slices.Concat(agents, others.agents), others.silent
+	}
+	return sortAgents(agents), silent
+}
+
+func (f fleet) localAgents() (agents []api.Agent) {
 	for _, m := range f.assignments.Members() {
 		a := f.newAgent(m)
 		for _, role := range m.Roles() {
@@ -34,16 +49,26 @@ func (f fleet) Agents() []api.Agent {
 		slices.SortFunc(a.Accounts, func(x, y api.AgentAccount) int { return strings.Compare(string(x.Name), string(y.Name)) })
 		agents = append(agents, a)
 	}
-	return sortAgents(agents)
+	return agents
 }
 
 // AgentsOf returns the connected agents with a role for an account, with that role only.
-func (f fleet) AgentsOf(account vedette.AccountName) []api.Agent {
+func (f fleet) AgentsOf(ctx context.Context, account vedette.AccountName) []api.Agent {
 	var agents []api.Agent
 	for _, m := range f.assignments.Members() {
 		if role, ok := m.Role(account); ok {
 			a := f.newAgent(m)
 			a.Accounts = []api.AgentAccount{newAgentAccount(role)}
+			agents = append(agents, a)
+		}
+	}
+	if f.remote == nil {
+		return sortAgents(agents)
+	}
+	for _, a := range f.remote.current(ctx).agents {
+		i := slices.IndexFunc(a.Accounts, func(x api.AgentAccount) bool { return x.Name == account })
+		if i >= 0 {
+			a.Accounts = a.Accounts[i : i+1 : i+1]
 			agents = append(agents, a)
 		}
 	}
@@ -89,20 +114,4 @@ func (f fleet) Completeness(account vedette.AccountName) time.Time {
 	}
 	r, _ := f.others.Reported(account)
 	return r.CompleteAt
-}
-
-// AgentsJSON implements peer.Fleet.
-func (v *services) AgentsJSON(account vedette.AccountName) ([]byte, error) {
-	local := fleet{assignments: v.assignments, server: v.server}
-	agents := remoteAgents{Now: time.Now(), Agents: local.Agents()}
-	if account != "" {
-		agents.Agents = local.AgentsOf(account)
-	}
-	return json.Marshal(agents)
-}
-
-// remoteAgents are the agents of a server, with times by its clock.
-type remoteAgents struct {
-	Now    time.Time
-	Agents []api.Agent
 }

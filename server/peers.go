@@ -136,6 +136,7 @@ func peerOf(s sqldb.SharingServer) peer.Peer {
 type peers struct {
 	client *peer.Client
 	server *peer.Server
+	agents *peerAgents
 }
 
 // newPeers returns what calls other servers, and lets operations reach agents that are connected to them.
@@ -143,6 +144,7 @@ func (s *Server) newPeers(v *services) *peers {
 	cfg := peer.Config{Identity: s.identity, Self: s.cfg.ID, Members: peerMembers{v.members}, Observer: s.cfg.Metrics}
 	p := &peers{client: peer.NewClient(cfg, v.store.Registry, v.callersLog), server: peer.NewServer(cfg, v.dispatcher, v.callersLog)}
 	p.server.SetCoherence(v.coherence.Publisher, v)
+	p.agents = &peerAgents{self: s.cfg.ID, client: p.client, members: v.members}
 	v.dispatcher.SetRemote(p.client)
 	v.dispatcher.SetKnown(v.coherence.Flush)
 	return p

@@ -118,7 +118,8 @@ func accountsAfter(accounts []*accountfeeds.Account, name vedette.AccountName) [
 // accountViews reads accounts and their feeds, some at a time, because their feeds take more memory
 // than their views.
 func (a *api) accountViews(ctx context.Context, accounts []*accountfeeds.Account) ([]accountView, error) {
-	views, errs := make([]accountView, 0, len(accounts)), errorsByAccount(a.Fleet.Agents())
+	agents, _ := a.Fleet.Agents(ctx) // of the others, only what they say themselves is missing
+	views, errs := make([]accountView, 0, len(accounts)), errorsByAccount(agents)
 	for chunk := range slices.Chunk(accounts, accountfeeds.AccountsPerRead) {
 		names := namesOf(chunk)
 		rows, err := a.Store.AccountsNamed(ctx, names...)
@@ -165,7 +166,7 @@ func (a *api) getAccount(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(w, r, a.accountView(rows[0], feeds, errorsByAccount(a.Fleet.AgentsOf(name))[name], time.Now()))
+	return rest.WriteJSON(w, r, a.accountView(rows[0], feeds, errorsByAccount(a.Fleet.AgentsOf(r.Context(), name))[name], time.Now()))
 }
 
 func (a *api) accountView(row registry.Account, feeds []read.FeedStatus, errs []accountError, now time.Time) accountView {

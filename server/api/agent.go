@@ -107,6 +107,13 @@ type agentAccountView struct {
 	Message string              `json:"message,omitempty"`
 }
 
+// agentListView says also of which servers it has no agents.
+type agentListView struct {
+	listView[agentView]
+
+	Warnings []string `json:"warnings,omitempty"`
+}
+
 func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
 	values, err := parameters.Parse(r, "account", "limit", "cursor")
 	if err != nil {
@@ -120,8 +127,12 @@ func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list := listView[agentView]{Items: []agentView{}}
-	for _, agent := range a.Fleet.Agents() {
+	list := agentListView{listView: listView[agentView]{Items: []agentView{}}}
+	agents, silent := a.Fleet.Agents(r.Context())
+	for _, server := range silent {
+		list.Warnings = append(list.Warnings, "server "+string(server)+" does not answer, so the agents that are connected to it are missing")
+	}
+	for _, agent := range agents {
 		v := newAgentView(agent)
 		if !patterns.SelectAll() && !v.serves(patterns) {
 			continue
@@ -135,7 +146,7 @@ func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
 			list.Cursor = parameters.NewCursor(list.Items[limit-1].cursor()...)
 		}
 	}
-	if list.Total == 0 {
+	if list.Total == 0 && len(silent) == 0 {
 		if err := a.checkAccounts(r, patterns); err != nil {
 			return err
 		}

@@ -59,9 +59,10 @@ type hub interface {
 
 // fleet knows the connected agents.
 type fleet interface {
-	Agents() []Agent
-	// AgentsOf returns the agents that serve an account or tried to, with no other account.
-	AgentsOf(account vedette.AccountName) []Agent
+	// Agents returns the connected agents, and the servers that did not say which are connected to them.
+	Agents(ctx context.Context) (agents []Agent, silent []vedette.ServerID)
+	// AgentsOf returns the agents that serve an account or tried to, with no other account, as far as servers say so.
+	AgentsOf(ctx context.Context, account vedette.AccountName) []Agent
 	// Freshness returns the time up to which everything that the account's agent knew is
 	// stored, and whether an agent reports the account now. The time is zero if it is unknown.
 	Freshness(account vedette.AccountName) (seen time.Time, connected bool)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (a *api) publicError(r *http.Request, err error) errorView {
 		}
 		view := errorView{Kind: string(public.Kind), Message: public.Message}
 		if unknown, ok := errors.AsType[accountfeeds.UnknownError](err); ok {
-			view.Message = cmp.Or(a.explainAbsence(unknown), view.Message)
+			view.Message = cmp.Or(a.explainAbsence(r.Context(), unknown), view.Message)
 		}
 		return view
 	}
@@ -73,8 +74,8 @@ func (a *api) publicError(r *http.Request, err error) errorView {
 
 // explainAbsence returns the error about an account that an agent has, but could not register; "" if no agent has it. Its reason is in
 // the list of agents.
-func (a *api) explainAbsence(unknown accountfeeds.UnknownError) string {
-	for _, agent := range a.Fleet.AgentsOf(unknown.Account) {
+func (a *api) explainAbsence(ctx context.Context, unknown accountfeeds.UnknownError) string {
+	for _, agent := range a.Fleet.AgentsOf(ctx, unknown.Account) {
 		role := agent.Accounts[slices.IndexFunc(agent.Accounts, func(x AgentAccount) bool { return x.Name == unknown.Account })].Role
 		if role != Refused && role != Reaching { // it has registered it just now
 			continue

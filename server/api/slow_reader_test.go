@@ -61,8 +61,8 @@ func (pageStore) Objects(context.Context, read.Query) (read.Page, error) {
 
 type emptyFleet struct{}
 
-func (emptyFleet) Agents() []api.Agent                      { return nil }
-func (emptyFleet) AgentsOf(vedette.AccountName) []api.Agent { return nil }
+func (emptyFleet) Agents(context.Context) ([]api.Agent, []vedette.ServerID)  { return nil, nil }
+func (emptyFleet) AgentsOf(context.Context, vedette.AccountName) []api.Agent { return nil }
 
 func (emptyFleet) Freshness(vedette.AccountName) (seen time.Time, connected bool) {
 	return time.Time{}, true

@@ -20,8 +20,8 @@ import (
 type Fleet interface {
 	// Reports returns what the agents report.
 	Reports() []coherence.Report
-	// AgentsJSON returns the agents with a role for an account, or all if it is empty.
-	AgentsJSON(account vedette.AccountName) ([]byte, error)
+	// AgentsJSON returns the agents.
+	AgentsJSON() ([]byte, error)
 }
 
 // coherenceServer answers servers that follow this one.
@@ -77,11 +77,11 @@ func (c *coherenceServer) Follow(stream grpc.BidiStreamingServer[peerproto.Follo
 const maxAgentsPiece = 256 << 10
 
 // Agents implements peerproto.CoherenceServer.
-func (c *coherenceServer) Agents(r *peerproto.AgentsRequest, stream grpc.ServerStreamingServer[peerproto.AgentsPiece]) error {
+func (c *coherenceServer) Agents(_ *peerproto.AgentsRequest, stream grpc.ServerStreamingServer[peerproto.AgentsPiece]) error {
 	if _, err := c.server.caller(stream.Context()); err != nil {
 		return err
 	}
-	text, err := c.fleet.AgentsJSON(vedette.AccountName(r.GetAccount()))
+	text, err := c.fleet.AgentsJSON()
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
@@ -149,7 +149,7 @@ func (s followStream) Receive() (coherence.Batch, error) {
 const maxAgentsBytes = 64 << 20
 
 // AgentsJSON returns the agents of another server, as its Fleet says.
-func (c *Client) AgentsJSON(ctx context.Context, server vedette.ServerID, account vedette.AccountName) ([]byte, error) {
+func (c *Client) AgentsJSON(ctx context.Context, server vedette.ServerID) ([]byte, error) {
 	p, ok := c.cfg.Members.Peer(server)
 	if !ok {
 		return nil, notRunning(server)
@@ -160,7 +160,7 @@ func (c *Client) AgentsJSON(ctx context.Context, server vedette.ServerID, accoun
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := peerproto.NewCoherenceClient(conn).Agents(ctx, &peerproto.AgentsRequest{Account: []byte(account)})
+	stream, err := peerproto.NewCoherenceClient(conn).Agents(ctx, &peerproto.AgentsRequest{})
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Unavailable, "ask server %s for its agents: %w", server, err)
 	}

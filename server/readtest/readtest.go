@@ -2,6 +2,7 @@
 package readtest
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -183,16 +184,17 @@ func (f *Fleet) SetAgents(agents ...api.Agent) {
 }
 
 // Agents returns the agents that SetAgents set.
-func (f *Fleet) Agents() []api.Agent {
+func (f *Fleet) Agents(context.Context) ([]api.Agent, []vedette.ServerID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.list
+	return f.list, nil
 }
 
 // AgentsOf returns the agents that SetAgents set with an account.
-func (f *Fleet) AgentsOf(account vedette.AccountName) []api.Agent {
+func (f *Fleet) AgentsOf(ctx context.Context, account vedette.AccountName) []api.Agent {
 	var agents []api.Agent
-	for _, agent := range f.Agents() {
+	all, _ := f.Agents(ctx)
+	for _, agent := range all {
 		agent.Accounts = slices.DeleteFunc(slices.Clone(agent.Accounts), func(a api.AgentAccount) bool { return a.Name != account })
 		if len(agent.Accounts) > 0 {
 			agents = append(agents, agent)

@@ -99,7 +99,9 @@ func (f *fleet) printLog(p *process.Program) {
 
 func (f *fleet) awaitReady(server int) {
 	f.t.Helper()
-	f.await(fmt.Sprintf("server %d to be ready", server), func() bool { return f.request(server, http.MethodGet, "/vedette/v1/accounts", nil, nil) == http.StatusOK })
+	f.await(fmt.Sprintf("server %d to be ready", server), func() bool {
+		return f.request(server, http.MethodGet, "/vedette/v1/accounts", nil, nil) == http.StatusOK
+	})
 }
 
 var httpClient = &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -124,7 +124,12 @@ func TestServersThatEnd(t *testing.T) {
 			}
 			return roles
 		}
-		in.await("the standby", func() bool { return agents(second)["a2 at s1"] == "standby" })
+		for _, s := range []*oneServer{first, second} { // each shows the agents of both
+			in.await("both agents", func() bool {
+				roles := agents(s)
+				return roles["a1 at s0"] == "cacher" && roles["a2 at s1"] == "standby"
+			})
+		}
 		var wg sync.WaitGroup
 		wg.Go(first.stop)
 		in.await("the takeover", func() bool { return agents(second)["a2 at s1"] == "cacher" })

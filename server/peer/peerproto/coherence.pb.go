@@ -626,7 +626,6 @@ func (x *AccountAge) GetCompleteMillis() int64 {
 
 type AgentsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Account       []byte                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"` // only agents with a role for it, and only that role; empty for all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -659,13 +658,6 @@ func (x *AgentsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use AgentsRequest.ProtoReflect.Descriptor instead.
 func (*AgentsRequest) Descriptor() ([]byte, []int) {
 	return file_coherence_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *AgentsRequest) GetAccount() []byte {
-	if x != nil {
-		return x.Account
-	}
-	return nil
 }
 
 type AgentsPiece struct {
@@ -765,9 +757,8 @@ const file_coherence_proto_rawDesc = "" +
 	"AccountAge\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\fR\aaccount\x12!\n" +
 	"\ffresh_millis\x18\x02 \x01(\x12R\vfreshMillis\x12'\n" +
-	"\x0fcomplete_millis\x18\x03 \x01(\x12R\x0ecompleteMillis\")\n" +
-	"\rAgentsRequest\x12\x18\n" +
-	"\aaccount\x18\x01 \x01(\fR\aaccount\"!\n" +
+	"\x0fcomplete_millis\x18\x03 \x01(\x12R\x0ecompleteMillis\"\x0f\n" +
+	"\rAgentsRequest\"!\n" +
 	"\vAgentsPiece\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json2\x9b\x01\n" +
 	"\tCoherence\x12D\n" +
