@@ -58,9 +58,9 @@ func belowKubesvc(keys ...string) []configfile.Rename {
 type Kubesvc struct {
 	// The server is always enabled.
 	Enabled bool `config:"enabled,ignored" default:"true"`
-	// Preview, except local: where the list of servers comes from that may share the database, which GET /armory/clouddrivers shows. local
-	// and none: this server only; kubernetes: the Services in cluster-kubernetes; database: the table of servers in the database; redis: as
-	// database, because the server does not use Redis.
+	// Preview, except local: several servers share the database. The list that GET /armory/clouddrivers shows comes from: local and none:
+	// this server only, which uses the database alone; kubernetes: the Services in cluster-kubernetes; database: the table of servers in the
+	// database; redis: as database, because the server does not use Redis.
 	Cluster string `config:"cluster" enum:"none,local,kubernetes,database,redis" default:"local"`
 	// The Services in which servers are, for cluster: kubernetes.
 	ClusterKubernetes ClusterKubernetes `config:"cluster-kubernetes"`
