@@ -82,8 +82,8 @@ func advertised(configured string, listener net.Addr) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// machineAddress returns the address of this machine, or of this pod: the one that its host name has, or else the first one that is not of the
-// machine only.
+// machineAddress returns the address of this machine, or of this pod: the one that its host name has, or else the first one that is not
+// of the machine only.
 func machineAddress() (string, error) {
 	var found []string
 	if name, err := os.Hostname(); err == nil {

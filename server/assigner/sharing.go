@@ -18,8 +18,8 @@ const (
 	maxNamedAccounts   = 500              // that one query names
 )
 
-// SetAlive makes the registry one of several that share a database. isAlive reports whether a server is alive, as far as is known; it may use
-// the database. Call SetAlive before the first agent connects.
+// SetAlive makes the registry one of several that share a database. isAlive reports whether a server is alive, as far as is known; it may
+// use the database. Call SetAlive before the first agent connects.
 func (r *Registry) SetAlive(isAlive func(context.Context, vedette.ServerID) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

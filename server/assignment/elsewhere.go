@@ -2,8 +2,8 @@ package assignment
 
 import "github.com/vedette-io/vedette"
 
-// Elsewhere says that an agent that is connected to another server is the cacher of an account. That server decides about the account, until
-// the agent leaves or the server ends.
+// Elsewhere says that an agent that is connected to another server is the cacher of an account. That server decides about the account,
+// until the agent leaves or the server ends.
 type Elsewhere struct {
 	Server vedette.ServerID
 	Agent  vedette.AgentID
@@ -27,8 +27,8 @@ func (f *Fleet) EachElsewhere(yield func(vedette.AccountName, Elsewhere)) {
 	}
 }
 
-// comesBack reports whether an agent that registers an account is the one that holds it at another server: it has lost that connection, which
-// the other server may notice later. It counts once for each connection. Otherwise two agents that were given the same id would take
+// comesBack reports whether an agent that registers an account is the one that holds it at another server: it has lost that connection,
+// which the other server may notice later. It counts once for each connection. Otherwise two agents that were given the same id would take
 // the account from each other for ever.
 func (j job) comesBack() bool {
 	return j.isFirst && j.stored.Elsewhere != nil && j.stored.Elsewhere.Agent == j.member.ID
@@ -46,7 +46,8 @@ func (f *Fleet) standBy(a *account, j job) {
 			f.send(former, Assignment{Account: a.name, Role: Standby})
 		}
 	}
-	a.elsewhere, a.unreleased, a.uncertain, a.handover = j.stored.Elsewhere, false, false, false
+	a.elsewhere, a.handover = j.stored.Elsewhere, false
+	a.unreleased, a.uncertain = false, false
 	if a.carrier == j.member {
 		f.carry(a, nil)
 	}

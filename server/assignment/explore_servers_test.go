@@ -10,10 +10,10 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// TestOneCacherOverServers runs all orders of events of two servers, two agents and one account: agents connect to either server, or to both
-// because one has not noticed the end of a connection; servers end, and are taken for ended while they are frozen; answers of the store are
-// late or lost, and so is what servers learn of each other. After each event, two agents must not both report in the stored term. From
-// each state it also lets everything arrive, and checks that the account comes to rest with one cacher.
+// TestOneCacherOverServers runs all orders of events of two servers, two agents and one account: agents connect to either server, or to
+// both because one has not noticed the end of a connection; servers end, and are taken for ended while they are frozen; answers of the
+// store are late or lost, and so is what servers learn of each other. After each event, two agents must not both report in the stored
+// term. From each state it also lets everything arrive, and checks that the account comes to rest with one cacher.
 func TestOneCacherOverServers(t *testing.T) {
 	depth := 6
 	if testing.Short() {
@@ -246,8 +246,8 @@ func (s *sharing) check() {
 	}
 }
 
-// settle lets everything arrive, and checks that one agent reports the account if any wants it. A server that was taken for ended finds that,
-// and ends.
+// settle lets everything arrive, and checks that one agent reports the account if any wants it. A server that was taken for ended finds
+// that, and ends.
 func (s *sharing) settle() {
 	for i, server := range s.servers {
 		if server.ended[server.server] {

@@ -151,7 +151,7 @@ func (c *Coherence) Run(ctx context.Context) error {
 		c.refresh()
 		select {
 		case <-ctx.Done():
-			return nil //nolint:govet // lostcancel: the contexts end with ctx
+			return nil
 		case <-changed:
 		case <-tick.C:
 		}
@@ -242,8 +242,8 @@ func (c *Coherence) sendPings(ctx context.Context, f *follower, stream Stream, c
 	}
 }
 
-// receive takes in what the other server tells. What it has changed before the stream began is not known, so everything may have changed when
-// it answers the first time.
+// receive takes in what the other server tells. What it has changed before the stream began is not known, so everything may have changed
+// when it answers the first time.
 func (c *Coherence) receive(token string, f *follower, stream Stream, confirm chan<- struct{}) error {
 	hasBegun := false
 	for {

@@ -35,9 +35,8 @@ type world struct {
 
 type server struct {
 	*Coherence
-	w      *world
-	token  string
-	joined time.Time
+	w     *world
+	token string
 
 	mu     sync.Mutex
 	cached int // 0 for nothing

@@ -98,8 +98,8 @@ func (p *Publisher) wantsChangesLocked() bool {
 	return false
 }
 
-// Flush waits until all servers that are current know what was published before. Those that start meanwhile read the database. A server that
-// has just started waits, because the others may not have seen it yet.
+// Flush waits until all servers that are current know what was published before. Those that start meanwhile read the database. A server
+// that has just started waits, because the others may not have seen it yet.
 func (p *Publisher) Flush(ctx context.Context) error {
 	p.mu.Lock()
 	target := p.nextLocked()

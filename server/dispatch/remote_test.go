@@ -226,8 +226,8 @@ func (s *scenario) relay(id vedette.OperationID, args vedette.Args) *Relay {
 	return r
 }
 
-// TestRelayKeepsTheAccountBusy relays an operation whose server loses its connection. The account is busy until the agent has answered, and the
-// agent keeps the outcome for the next connection.
+// TestRelayKeepsTheAccountBusy relays an operation whose server loses its connection. The account is busy until the agent has answered,
+// and the agent keeps the outcome for the next connection.
 func TestRelayKeepsTheAccountBusy(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		if _, err := s.Relay(s.t.Context(), RelayRequest{From: "s2", Operation: "op", Account: "prod"}); !IsNotHere(err) {
@@ -331,7 +331,8 @@ func TestLocalOperationIsNotTakenOver(t *testing.T) {
 	})
 }
 
-// TestEndedWaitsForTheRecord waits for an operation until its end is in the history, also if it is lost, which its caller does not wait for.
+// TestEndedWaitsForTheRecord waits for an operation until its end is in the history, also if it is lost, which its caller does not wait
+// for.
 func TestEndedWaitsForTheRecord(t *testing.T) {
 	runScenario(t, func(s *scenario) {
 		s.connect("a", "1")

@@ -43,7 +43,7 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 	if !f.needsWriteThrough() {
 		return false
 	}
-	defer d.makeKnown(ctx) //nolint:contextcheck // it has a time limit of its own
+	defer d.makeKnown(ctx)
 	ctx, cancel := context.WithTimeout(ctx, maxWriteThroughWait)
 	defer cancel()
 	if out.CacheObject != nil {

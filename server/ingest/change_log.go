@@ -30,7 +30,8 @@ func (l *changeLog) at(n uint64) ([]commit.Change, bool) {
 
 // lose makes the log look as if a batch was missing.
 func (l *changeLog) lose() {
-	l.first, l.batches, l.bytes = l.end()+1, nil, 0
+	l.first = l.end() + 1
+	l.batches, l.bytes = nil, 0
 }
 
 // append adds a batch, and drops the oldest ones until the limit holds. A batch that exceeds the limit alone

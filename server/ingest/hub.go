@@ -27,8 +27,8 @@ type Hub struct {
 // NewHub returns a hub without subscribers.
 func NewHub() *Hub { return &Hub{published: make(chan struct{}), forward: func([]commit.Change) {}} }
 
-// OnPublish sets what is called with the changes that this server has committed, for other servers. It must not block, and may keep the slice. Call
-// OnPublish before anything is published.
+// OnPublish sets what is called with the changes that this server has committed, for other servers. It must not block, and may keep the
+// slice. Call OnPublish before anything is published.
 func (h *Hub) OnPublish(forward func([]commit.Change)) { h.forward = forward }
 
 // HasSubscribers reports whether anybody wants changes.

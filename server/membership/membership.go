@@ -66,8 +66,8 @@ func (m *Membership) Current() Servers { return *m.current.Load() }
 // CurrentSince returns when the last read of the current servers began; the zero time before the first.
 func (m *Membership) CurrentSince() time.Time { return *m.since.Load() }
 
-// IsAlive reports whether a server that was found in another table has a row. If the servers that were read last do not have it, they are read
-// again, because it may have started since then. A server that has ended a moment ago may have a row, and so may
+// IsAlive reports whether a server that was found in another table has a row. If the servers that were read last do not have it, they are
+// read again, because it may have started since then. A server that has ended a moment ago may have a row, and so may
 // one of which this cannot be found out now.
 func (m *Membership) IsAlive(ctx context.Context, id vedette.ServerID) bool {
 	if _, exists := m.Current()[id]; exists {

@@ -27,8 +27,8 @@ func newObserver(self vedette.ServerID) *observer {
 	return &observer{self: self, first: map[vedette.ServerID]observation{}}
 }
 
-// observe returns the servers that have not renewed their rows for lease.SharedTTL. A row must have been watched for a while, because the clock
-// of the database may have been set forward, and the reader may have been frozen: it counts from the beginning of a read, and a
+// observe returns the servers that have not renewed their rows for lease.SharedTTL. A row must have been watched for a while, because the
+// clock of the database may have been set forward, and the reader may have been frozen: it counts from the beginning of a read, and a
 // first read is not enough.
 func (o *observer) observe(rows []sqldb.SharingServer, readAt time.Time) (expired []sqldb.SharingServer) {
 	seen := map[vedette.ServerID]bool{}

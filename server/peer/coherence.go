@@ -54,7 +54,8 @@ func (c *coherenceServer) Follow(stream grpc.BidiStreamingServer[peerproto.Follo
 			if up.GetPing() == 0 {
 				return status.Error(codes.InvalidArgument, "a ping has no number")
 			}
-			r.Ping(coherence.Ping{ID: up.GetPing(), Confirmed: up.GetConfirmed(), WantsChanges: up.GetWantsChanges(), WantsReports: up.GetWantsReports()})
+			r.Ping(coherence.Ping{ID: up.GetPing(), Confirmed: up.GetConfirmed(), WantsChanges: up.GetWantsChanges(),
+				WantsReports: up.GetWantsReports()})
 		}
 	})
 	for {
@@ -63,7 +64,7 @@ func (c *coherenceServer) Follow(stream grpc.BidiStreamingServer[peerproto.Follo
 			return status.Error(codes.ResourceExhausted, err.Error())
 		}
 		if err != nil {
-			return status.FromContextError(err).Err()
+			return status.FromContextError(err).Err() //nolint:wrapcheck // gRPC needs its own errors
 		}
 		for _, m := range messagesOf(batch) {
 			if err := stream.Send(m); err != nil {

@@ -27,7 +27,8 @@ func (p *parts) grow(bytes int) (last *peerproto.FollowDown, isNew bool) {
 	if p.bytes > 0 && p.bytes+bytes > maxPart {
 		last.Continues = true
 		last = &peerproto.FollowDown{}
-		p.messages, p.bytes, isNew = append(p.messages, last), 0, true
+		p.messages, p.bytes = append(p.messages, last), 0
+		isNew = true
 	}
 	p.bytes += bytes
 	return last, isNew
@@ -46,10 +47,12 @@ func messagesOf(b coherence.Batch) []*peerproto.FollowDown {
 	}
 	for _, a := range b.Ages {
 		last, _ := p.grow(len(a.Account) + 24)
-		last.Ages = append(last.Ages, &peerproto.AccountAge{Account: []byte(a.Account), FreshMillis: millis(a.Fresh), CompleteMillis: millis(a.Complete)})
+		last.Ages = append(last.Ages, &peerproto.AccountAge{Account: []byte(a.Account), FreshMillis: millis(a.Fresh),
+			CompleteMillis: millis(a.Complete)})
 	}
 	last := p.messages[len(p.messages)-1]
-	last.Position, last.Pong, last.HasAges = b.Position, b.Pong, b.Ages != nil
+	last.Position, last.Pong = b.Position, b.Pong
+	last.HasAges = b.Ages != nil
 	return p.messages
 }
 
@@ -63,8 +66,8 @@ func millis(d time.Duration) int64 {
 
 func (p *parts) addEffect(m *versions.Message) {
 	newEffect := func() *peerproto.Effect {
-		return &peerproto.Effect{Account: []byte(m.Account), Objects: m.Objects, Clusters: m.Clusters, AccountRow: m.AccountRow, Unnamed: m.IsUnnamed,
-			Applications: m.Applications, Namespaces: m.Namespaces}
+		return &peerproto.Effect{Account: []byte(m.Account), Objects: m.Objects, Clusters: m.Clusters, AccountRow: m.AccountRow,
+			Unnamed: m.IsUnnamed, Applications: m.Applications, Namespaces: m.Namespaces}
 	}
 	size := len(m.Account) + len(m.Applications) + len(m.Namespaces) + 64
 	last, _ := p.grow(size)
@@ -86,7 +89,9 @@ func (p *parts) addChanges(changes []commit.Change) {
 	var current *peerproto.Changes
 	var account vedette.AccountName
 	for _, c := range changes {
-		last, isNew := p.grow(len(c.Account) + len(c.Key.Kind.Group) + len(c.Key.Kind.Name) + len(c.Key.Namespace) + len(c.Key.Name) + len(c.Version) + 64)
+		key := c.Key
+		names := len(key.Kind.Group) + len(key.Kind.Name) + len(key.Namespace) + len(key.Name)
+		last, isNew := p.grow(len(c.Account) + names + len(c.Version) + 64)
 		if isNew || current == nil || c.Account != account {
 			account, current = c.Account, &peerproto.Changes{Account: []byte(c.Account)}
 			last.Entries = append(last.Entries, &peerproto.Entry{Entry: &peerproto.Entry_Changes{Changes: current}})
@@ -130,8 +135,8 @@ func toMessage(e *peerproto.Effect) *versions.Message {
 	m := &versions.Message{Account: vedette.AccountName(e.GetAccount()), Objects: e.GetObjects(), Clusters: e.GetClusters(),
 		AccountRow: e.GetAccountRow(), IsUnnamed: e.GetUnnamed(), Applications: e.GetApplications(), Namespaces: e.GetNamespaces()}
 	for _, c := range e.GetChanged() {
-		m.Changed = append(m.Changed, versions.ChangedObject{KindID: c.GetKindId(), Namespace: string(c.GetNamespace()), Name: string(c.GetName()),
-			Account: m.Account, Application: string(c.GetApplication())})
+		m.Changed = append(m.Changed, versions.ChangedObject{KindID: c.GetKindId(), Namespace: string(c.GetNamespace()),
+			Name: string(c.GetName()), Account: m.Account, Application: string(c.GetApplication())})
 	}
 	return m
 }
@@ -139,9 +144,10 @@ func toMessage(e *peerproto.Effect) *versions.Message {
 func toChanges(m *peerproto.Changes) []commit.Change {
 	changes := make([]commit.Change, 0, len(m.GetChanges()))
 	for _, c := range m.GetChanges() {
-		changes = append(changes, commit.Change{Account: vedette.AccountName(m.GetAccount()), Type: commit.ChangeType(c.GetType()), Version: string(c.GetVersion()),
-			Key: vedette.Key{Kind: vedette.Kind{Group: string(c.GetGroup()), Name: string(c.GetKind())}, Namespace: string(c.GetNamespace()),
-				Name: string(c.GetName())}})
+		changes = append(changes, commit.Change{Account: vedette.AccountName(m.GetAccount()), Type: commit.ChangeType(c.GetType()),
+			Version: string(c.GetVersion()), Key: vedette.Key{Kind: vedette.Kind{Group: string(c.GetGroup()), Name: string(c.GetKind())},
+				Namespace: string(c.GetNamespace()),
+				Name:      string(c.GetName())}})
 	}
 	return changes
 }

@@ -318,8 +318,8 @@ func TestLargeOperationsAndAnswers(t *testing.T) {
 	}
 }
 
-// TestListsArePassedOnWhileTheyAreRead sends a list that the relaying server does not hold: whole, broken off by the agent, cut off in the middle,
-// and too large.
+// TestListsArePassedOnWhileTheyAreRead sends a list that the relaying server does not hold: whole, broken off by the agent, cut off in
+// the middle, and too large.
 func TestListsArePassedOnWhileTheyAreRead(t *testing.T) {
 	w := newInstallation(t, "s1", "s2")
 	a := w.newAgent("a", "1", "prod")

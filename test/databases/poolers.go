@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-io/vedette/test/ports"
 )
 
-// haproxyConfig leads to the server whose check succeeds. Sessions with one that fails are closed, because they would wait for it. docs/scaling.md has
-// the same for production.
+// haproxyConfig leads to the server whose check succeeds. Sessions with one that fails are closed, because they would wait for it.
+// docs/scaling.md has the same for production.
 const haproxyConfig = `global
     maxconn 1000
     external-check

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestEachTransactionRunsTwice runs the suite on databases whose COMMIT fails with a conflict every other time. The first run of a transaction
-// must leave nothing behind in memory.
+// TestEachTransactionRunsTwice runs the suite on databases whose COMMIT fails with a conflict every other time. The first run of a
+// transaction must leave nothing behind in memory.
 func TestEachTransactionRunsTwice(t *testing.T) {
 	onlyIfAll(t)
 	for name, tt := range map[string]struct {

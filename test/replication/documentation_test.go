@@ -8,8 +8,8 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestDocumentedSettingsAreTested compares the settings that docs/scaling.md shows with those of these tests. Only addresses, paths, users and
-// times differ.
+// TestDocumentedSettingsAreTested compares the settings that docs/scaling.md shows with those of these tests. Only addresses, paths,
+// users and times differ.
 func TestDocumentedSettingsAreTested(t *testing.T) {
 	text, err := os.ReadFile("../../docs/scaling.md")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// load commits objects of one account one after the other, and tries each until it succeeds. It opens the store again when the history of the
-// database changes, as a server does that is started again.
+// load commits objects of one account one after the other, and tries each until it succeeds. It opens the store again when the history of
+// the database changes, as a server does that is started again.
 type load struct {
 	t         *testing.T
 	url       string

@@ -100,8 +100,8 @@ func commitPod(t *testing.T, s *store.Store, term vedette.Term, name, version st
 	return err
 }
 
-// testLateWriters commits at one node while the account is acquired at another. Whatever was committed in the old term must be there as soon as
-// the account is acquired: a commit that comes later is refused.
+// testLateWriters commits at one node while the account is acquired at another. Whatever was committed in the old term must be there as
+// soon as the account is acquired: a commit that comes later is refused.
 func testLateWriters(t *testing.T, cluster *databases.Galera) {
 	stores := openAtAllNodes(t, cluster)
 	register(t, stores[0])

@@ -54,8 +54,8 @@ func (s *oneServer) readValue(account vedette.AccountName, name string) string {
 	return answer.Manifest.Data.Value
 }
 
-// TestAnyServer has three servers and an agent at one of them. Whichever server is asked carries out operations, and whichever is asked then
-// answers what they have written.
+// TestAnyServer has three servers and an agent at one of them. Whichever server is asked carries out operations, and whichever is asked
+// then answers what they have written.
 func TestAnyServer(t *testing.T) {
 	onSharedDatabases(t, func(t *testing.T, url string) {
 		in := newInstallation(t, url)

@@ -133,8 +133,8 @@ func (d *DB) connect(ctx context.Context, cfg Config) error {
 }
 
 // acquireLeaseAndMigrate acquires the lease before it changes the schema, because another server
-// that is running would not survive that. A schema from before the lease is migrated first. Servers that share the database migrate it while
-// others run, if these can use the result.
+// that is running would not survive that. A schema from before the lease is migrated first. Servers that share the database migrate it
+// while others run, if these can use the result.
 func (d *DB) acquireLeaseAndMigrate(ctx context.Context, cfg Config) error {
 	if cfg.Server == "" || d.Dialect.clockExpr == "" {
 		if cfg.Sharing != nil {
@@ -189,7 +189,7 @@ func (d *DB) migrateAlone(ctx context.Context, cfg Config, version int64) error 
 	err := d.acquireLease(ctx, cfg)
 	if err == nil {
 		err = d.migrate(ctx)
-		err = errors.Join(err, d.lease.release())
+		err = errors.Join(err, d.lease.release()) //nolint:contextcheck // it is released even if ctx has ended
 		d.lease, d.cleanup = nil, d.cleanup[:len(d.cleanup)-1]
 	}
 	if vedette.KindOf(err) != vedette.Conflict {

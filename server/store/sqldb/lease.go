@@ -87,7 +87,8 @@ func (l *databaseLease) acquire(ctx context.Context) error {
 
 // tryAcquire takes the lease if no other process prevents it. Otherwise it returns one that does. The observations are those of earlier
 // calls, by the tokens of processes.
-func (l *databaseLease) tryAcquire(ctx context.Context, first map[string]lease.Observation) (decision lease.Decision, blocker lease.Row, err error) {
+func (l *databaseLease) tryAcquire(ctx context.Context, first map[string]lease.Observation) (
+	decision lease.Decision, blocker lease.Row, err error) {
 	began := time.Now()
 	err = l.db.writeWithoutLease(ctx, func(ctx context.Context, tx *Tx) error {
 		rows, err := l.lockRows(ctx, tx)
@@ -314,7 +315,8 @@ func (d *DB) writeWithoutLease(ctx context.Context, do func(ctx context.Context,
 	})
 }
 
-// KnowsWrites reports whether the versions in memory say what is written: this process is the only one that does, or it is told by the others.
+// KnowsWrites reports whether the versions in memory say what is written: this process is the only one that does, or it is told by the
+// others.
 func (d *DB) KnowsWrites() bool { return d.IsOnlyWriter() || d.IsShared() }
 
 // IsOnlyWriter reports whether no other process inserts rows.

@@ -111,8 +111,8 @@ func (d *DB) knownVersion() (int64, error) {
 	return sources[len(sources)-1].Version, nil
 }
 
-// migrateBesideOthers brings the schema up to date while other servers use it. The error is vedette.Conflict if one of them could not use it
-// any more.
+// migrateBesideOthers brings the schema up to date while other servers use it. The error is vedette.Conflict if one of them could not use
+// it any more.
 func (d *DB) migrateBesideOthers(ctx context.Context) error {
 	stored, err := d.storedVersion(ctx)
 	if err != nil {

@@ -126,7 +126,8 @@ func scanServer(row Scanner) (s SharingServer, err error) {
 	var started, renewed, now int64
 	err = row.Scan(&id, &s.Token, &s.Host, &s.URL, &s.PeerAddress, &s.PublicKey, &s.Version, &state, &started, &renewed, &now)
 	s.ID, s.State = vedette.ServerID(id), ServerState(state)
-	s.Started, s.Renewed, s.Now = FromMicros(started), FromMicros(renewed), FromMicros(now)
+	s.Started, s.Renewed = FromMicros(started), FromMicros(renewed)
+	s.Now = FromMicros(now)
 	return s, err
 }
 

@@ -144,8 +144,8 @@ func TestSQLiteIsNotShared(t *testing.T) {
 	}
 }
 
-// TestEvictedServersWriteNothing evicts a server that does not renew its row, as others do, and as the next process of the same server does.
-// The server then continues.
+// TestEvictedServersWriteNothing evicts a server that does not renew its row, as others do, and as the next process of the same server
+// does. The server then continues.
 func TestEvictedServersWriteNothing(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"another server", "its next process"} {

@@ -22,12 +22,14 @@ const maxMessageObjects = 10_000
 
 // Message returns an effect for other servers. It shares the objects with the effect.
 func (e *Effect) Message() Message {
-	m := Message{Account: e.Account, Objects: e.objects, Clusters: e.Clusters, AccountRow: e.accountRow, IsUnnamed: e.unnamed, Changed: e.Changed}
+	m := Message{Account: e.Account, Changed: e.Changed, Objects: e.objects, Clusters: e.Clusters, AccountRow: e.accountRow,
+		IsUnnamed: e.unnamed}
 	if len(m.Changed) > maxMessageObjects {
 		m.IsUnnamed = true
 	}
 	if m.IsUnnamed {
-		m.Changed, m.Applications, m.Namespaces = nil, e.applications.encode(), e.namespaces.encode()
+		m.Changed = nil
+		m.Applications, m.Namespaces = e.applications.encode(), e.namespaces.encode()
 	}
 	return m
 }
