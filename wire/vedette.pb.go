@@ -479,8 +479,13 @@ type Hello struct {
 	AgentVersion   string                 `protobuf:"bytes,4,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"`
 	ZoneId         string                 `protobuf:"bytes,5,opt,name=zone_id,json=zoneId,proto3" json:"zone_id,omitempty"`
 	Hostname       string                 `protobuf:"bytes,6,opt,name=hostname,proto3" json:"hostname,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The same name of the agent's process as in Attach. A process that registers an account
+	// over a second connection takes it over from its first one. Empty from older agents.
+	Process string `protobuf:"bytes,7,opt,name=process,proto3" json:"process,omitempty"`
+	// How many replicas the workload of the agent's pod had when the agent started; 0 if unknown.
+	Replicas      uint32 `protobuf:"varint,8,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
@@ -553,6 +558,20 @@ func (x *Hello) GetHostname() string {
 		return x.Hostname
 	}
 	return ""
+}
+
+func (x *Hello) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *Hello) GetReplicas() uint32 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
 }
 
 type Welcome struct {
@@ -3088,10 +3107,16 @@ func (x *Alive) GetIntervalMillis() uint32 {
 }
 
 // Drain asks the agent to reconnect, to another server if possible, before the server
-// closes the stream.
+// closes the stream. An agent keeps this connection until it has another one. Older agents
+// end it at once.
 type Drain struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// After how many milliseconds the agent is to connect, so that many agents do not connect
+	// together. Not set by older servers: the agent then chooses a random pause.
+	AfterMillis *uint32 `protobuf:"varint,2,opt,name=after_millis,json=afterMillis,proto3,oneof" json:"after_millis,omitempty"`
+	// The server goes on, and accepts the agent again.
+	StaysOpen     bool `protobuf:"varint,3,opt,name=stays_open,json=staysOpen,proto3" json:"stays_open,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3131,6 +3156,20 @@ func (x *Drain) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Drain) GetAfterMillis() uint32 {
+	if x != nil && x.AfterMillis != nil {
+		return *x.AfterMillis
+	}
+	return 0
+}
+
+func (x *Drain) GetStaysOpen() bool {
+	if x != nil {
+		return x.StaysOpen
+	}
+	return false
 }
 
 type OperationsUp struct {
@@ -5470,14 +5509,16 @@ const file_vedette_proto_rawDesc = "" +
 	"\theartbeat\x18\x05 \x01(\v2\x1a.vedette.wire.v1.HeartbeatH\x00R\theartbeat\x12.\n" +
 	"\x05drain\x18\x06 \x01(\v2\x16.vedette.wire.v1.DrainH\x00R\x05drain\x12D\n" +
 	"\rverify_answer\x18\a \x01(\v2\x1d.vedette.wire.v1.VerifyAnswerH\x00R\fverifyAnswerB\t\n" +
-	"\amessage\"\xce\x01\n" +
+	"\amessage\"\x84\x02\n" +
 	"\x05Hello\x12'\n" +
 	"\x0foldest_protocol\x18\x01 \x01(\rR\x0eoldestProtocol\x12'\n" +
 	"\x0fnewest_protocol\x18\x02 \x01(\rR\x0enewestProtocol\x12\x19\n" +
 	"\bagent_id\x18\x03 \x01(\tR\aagentId\x12#\n" +
 	"\ragent_version\x18\x04 \x01(\tR\fagentVersion\x12\x17\n" +
 	"\azone_id\x18\x05 \x01(\tR\x06zoneId\x12\x1a\n" +
-	"\bhostname\x18\x06 \x01(\tR\bhostname\"\xca\x02\n" +
+	"\bhostname\x18\x06 \x01(\tR\bhostname\x12\x18\n" +
+	"\aprocess\x18\a \x01(\tR\aprocess\x12\x1a\n" +
+	"\breplicas\x18\b \x01(\rR\breplicas\"\xca\x02\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12%\n" +
@@ -5693,9 +5734,13 @@ const file_vedette_proto_rawDesc = "" +
 	"\n" +
 	"agent_read\x18\x05 \x01(\x03R\tagentRead\"0\n" +
 	"\x05Alive\x12'\n" +
-	"\x0finterval_millis\x18\x01 \x01(\rR\x0eintervalMillis\"\x1f\n" +
+	"\x0finterval_millis\x18\x01 \x01(\rR\x0eintervalMillis\"w\n" +
 	"\x05Drain\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x82\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12&\n" +
+	"\fafter_millis\x18\x02 \x01(\rH\x00R\vafterMillis\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"stays_open\x18\x03 \x01(\bR\tstaysOpenB\x0f\n" +
+	"\r_after_millis\"\x82\x01\n" +
 	"\fOperationsUp\x121\n" +
 	"\x06attach\x18\x01 \x01(\v2\x17.vedette.wire.v1.AttachH\x00R\x06attach\x124\n" +
 	"\aoutcome\x18\x02 \x01(\v2\x18.vedette.wire.v1.OutcomeH\x00R\aoutcomeB\t\n" +
@@ -6119,6 +6164,7 @@ func file_vedette_proto_init() {
 	}
 	file_vedette_proto_msgTypes[31].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[32].OneofWrappers = []any{}
+	file_vedette_proto_msgTypes[38].OneofWrappers = []any{}
 	file_vedette_proto_msgTypes[39].OneofWrappers = []any{
 		(*OperationsUp_Attach)(nil),
 		(*OperationsUp_Outcome)(nil),
