@@ -13,7 +13,8 @@ import (
 // The limits of what one agent may send about itself and its accounts. What is kept while
 // it is connected also counts toward the server's memory.
 const (
-	maxNameBytes       = 255       // bytes of the name of an agent, a host or a zone
+	maxNameBytes       = 255       // bytes of the name of an agent, a host, a zone or a process
+	maxReplicas        = 1_000_000 // of one agent, that are shown
 	maxAccounts        = 10_000    // of one agent
 	maxPropertiesBytes = 256 << 10 // bytes of JSON of an account
 	maxIdentityBytes   = 4 << 10   // bytes of each field of a cluster's identity, and of an account's shape
@@ -32,10 +33,10 @@ func checkHello(h *wire.Hello) error {
 	if h.GetAgentId() == "" {
 		return status.Error(codes.InvalidArgument, "the first message must be a Hello with the agent's ID")
 	}
-	for _, name := range []string{h.GetAgentId(), h.GetAgentVersion(), h.GetHostname(), h.GetZoneId()} {
+	for _, name := range []string{h.GetAgentId(), h.GetAgentVersion(), h.GetHostname(), h.GetZoneId(), h.GetProcess()} {
 		if len(name) > maxNameBytes || !isPrintable(name) {
 			return status.Errorf(codes.InvalidArgument,
-				"the ID, version, host name or zone of the agent is %.40q: it must be printable and at most %d bytes long", name, maxNameBytes)
+				"the ID, version, host name, zone or process of the agent is %.40q: it must be printable and at most %d bytes long", name, maxNameBytes)
 		}
 	}
 	return nil

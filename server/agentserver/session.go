@@ -92,7 +92,7 @@ func (s *session) run() error {
 
 func agentFromHello(h *wire.Hello, source string) assignment.Agent {
 	return assignment.Agent{ID: vedette.AgentID(h.GetAgentId()), Version: h.GetAgentVersion(), Hostname: h.GetHostname(),
-		ZoneID: h.GetZoneId(), Connected: time.Now(), Source: source}
+		ZoneID: h.GetZoneId(), Process: h.GetProcess(), Replicas: int(min(h.GetReplicas(), maxReplicas)), Connected: time.Now(), Source: source}
 }
 
 // end ends the session. It first returns the accounts, so that standbys can take over

@@ -235,7 +235,12 @@ func (f *Fleet) admitted(e Admitted) {
 		f.standBy(a, j)
 	default:
 		f.addCandidate(a, j.member)
-		if isRegistration && a.cacher != 0 && a.cacher != j.member.id {
+		former := f.members[a.cacher]
+		switch {
+		case !isRegistration || a.cacher == 0 || former == j.member:
+		case j.member.succeeds(former):
+			f.send(former, Assignment{Account: a.name, Role: Standby})
+		default:
 			f.makeStandby(a, j)
 			f.end(a, j, nil)
 			return

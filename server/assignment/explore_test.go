@@ -21,6 +21,26 @@ func TestInvariantsHoldInEveryOrder(t *testing.T) {
 		depth = 6
 	}
 	e := &explorer{t: t, seen: map[string]bool{}}
+	e.explore(depth)
+	if len(e.seen) < 1000 {
+		t.Errorf("got %d states only", len(e.seen))
+	}
+	if !testing.Short() {
+		golden.CompareSection(t, "../../docs/flow.md", "phases of an account", e.diagram.String())
+	}
+}
+
+// TestInvariantsHoldForConnectionsOfOneProcess is the same with two connections of one process, of which the later one takes the account
+// over from the earlier one.
+func TestInvariantsHoldForConnectionsOfOneProcess(t *testing.T) {
+	e := &explorer{t: t, seen: map[string]bool{}, process: "p"}
+	e.explore(6)
+	if len(e.seen) < 500 {
+		t.Errorf("got %d states only", len(e.seen))
+	}
+}
+
+func (e *explorer) explore(depth int) {
 	frontier := [][]move{nil}
 	for range depth {
 		var next [][]move
@@ -34,13 +54,7 @@ func TestInvariantsHoldInEveryOrder(t *testing.T) {
 		}
 		frontier = next
 	}
-	t.Logf("%d states, %d events", len(e.seen), e.events)
-	if len(e.seen) < 1000 {
-		t.Errorf("got %d states only", len(e.seen))
-	}
-	if !testing.Short() {
-		golden.CompareSection(t, "../../docs/flow.md", "phases of an account", e.diagram.String())
-	}
+	e.t.Logf("%d states, %d events", len(e.seen), e.events)
 }
 
 // move is an event of the exploration.
@@ -53,6 +67,7 @@ func (m move) String() string { return strings.TrimSpace(m.what + " " + m.agent)
 
 type explorer struct {
 	t       *testing.T
+	process string // of all agents; empty if each has its own
 	seen    map[string]bool
 	events  int
 	diagram statediagram.Diagram
@@ -130,6 +145,7 @@ func (e *explorer) visit(path []move) bool {
 func (e *explorer) run(path []move) *checked {
 	c := &checked{simulation: newSimulation(Config{}), path: path, told: map[MemberID]Assignment{}, acquired: map[vedette.Term]vedette.AgentID{},
 		asked: map[Request]bool{}}
+	c.process = e.process
 	c.onStep = func(event Event, from, to Phase) {
 		e.diagram.Add(string(from), string(to), statediagram.EventName(event))
 	}
@@ -209,7 +225,7 @@ func (c *checked) check() {
 			continue
 		}
 		term := sent.Assignment.Term
-		if got := c.acquired[term]; string(got) != c.names[sent.Member] {
+		if got := c.acquired[term]; got != c.idOf(c.names[sent.Member]) {
 			c.problem("member %d is told that it is the cacher in term %d, which the store gave to %q", sent.Member, term, got)
 		}
 		if r := c.rows["prod"]; r != nil && term > c.lastTerm {
@@ -232,7 +248,7 @@ func (c *checked) checkState() {
 		if a.Role == Cacher && id == cacher && a.Term != term {
 			c.problem("the cacher was told term %d and has term %d", a.Term, term)
 		}
-		if r := c.rows["prod"]; a.Role == Cacher && r != nil && a.Term == r.term && r.holder != "" && string(r.holder) != c.names[id] {
+		if r := c.rows["prod"]; a.Role == Cacher && r != nil && a.Term == r.term && r.holder != "" && r.holder != c.idOf(c.names[id]) {
 			c.problem("member %d reports in term %d, which the store gave to %s", id, a.Term, r.holder)
 		}
 	}
@@ -282,7 +298,7 @@ func (c *checked) settle() {
 	switch {
 	case len(wanting) > 0 && !slices.Contains(wanting, cacher):
 		c.problem("%d agents want the account, and %d has it", len(wanting), cacher)
-	case len(wanting) > 0 && (r == nil || r.term != term || string(r.holder) != c.names[cacher]):
+	case len(wanting) > 0 && (r == nil || r.term != term || r.holder != c.idOf(c.names[cacher])):
 		c.problem("%s has the account in term %d, but stored is %q in term %d", c.nameOf(cacher), term, r.holder, r.term)
 	case len(wanting) == 0 && (cacher != 0 || r != nil && r.holder != ""):
 		c.problem("nobody wants the account, and %d has it; stored is %+v", cacher, r)

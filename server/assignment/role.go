@@ -12,10 +12,13 @@ type MemberID uint64
 
 // Agent describes an agent, as it introduced itself when it connected.
 type Agent struct {
-	ID        vedette.AgentID
-	Version   string
-	Hostname  string
-	ZoneID    string
+	ID       vedette.AgentID
+	Version  string
+	Hostname string
+	ZoneID   string
+	// Process is the name of the agent's process, which other agents do not learn; empty from older agents.
+	Process   string
+	Replicas  int // of the workload of the agent's pod, when the agent started; 0 if unknown
 	Connected time.Time
 	// Source is the host and the client certificate of the connection. What the store does for the agent counts for it.
 	Source string
@@ -63,6 +66,11 @@ type member struct {
 type registered struct {
 	vedette.Account
 	prepared *Prepared // its properties
+}
+
+// succeeds reports whether an agent is a later connection of the process of another one, which has ended that one or is about to.
+func (m *member) succeeds(other *member) bool {
+	return other != nil && m.Process != "" && m.Process == other.Process && m.ID == other.ID && m.id > other.id
 }
 
 func newMember(id MemberID, agent Agent, now time.Time) *member {

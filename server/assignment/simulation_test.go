@@ -14,6 +14,7 @@ import (
 // simulation is a fleet with a store in memory, whose answers the test chooses.
 type simulation struct {
 	fleet    *Fleet
+	process  string // of all agents; empty if each has its own
 	server   vedette.ServerID
 	ended    map[vedette.ServerID]bool // servers that are known to have ended
 	now      time.Time
@@ -65,7 +66,15 @@ func (s *simulation) newRequest() Request {
 func (s *simulation) join(agent, zone string) {
 	id := MemberID(len(s.names) + 1)
 	s.agents[agent], s.names[id] = id, agent
-	s.step(Joined{Member: id, Agent: Agent{ID: vedette.AgentID(agent), ZoneID: zone}})
+	s.step(Joined{Member: id, Agent: Agent{ID: s.idOf(agent), ZoneID: zone, Process: s.process}})
+}
+
+// idOf returns the id of an agent: all connections of one process have the same.
+func (s *simulation) idOf(agent string) vedette.AgentID {
+	if s.process != "" {
+		return "process"
+	}
+	return vedette.AgentID(agent)
 }
 
 func (s *simulation) nameOf(id MemberID) string { return fmt.Sprintf("%s(%d)", s.names[id], id) }
