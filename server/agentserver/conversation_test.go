@@ -351,6 +351,9 @@ func (ts *testServer) connect(name string, options []string) *testAgent {
 		if _, err := fmt.Sscanf(w, "protocol=%d", &hello.OldestProtocol); err == nil {
 			hello.NewestProtocol = hello.OldestProtocol
 		}
+		if process, ok := strings.CutPrefix(w, "process="); ok {
+			hello.Process = process
+		}
 		if id, ok := strings.CutPrefix(w, "as="); ok {
 			hello.AgentId, _ = url.PathUnescape(strings.ReplaceAll(id, "LONG", strings.Repeat("long", 100)))
 		}
@@ -402,6 +405,9 @@ func (ta *testAgent) describe(m *wire.ServerMessage) string {
 			marks[feed.String()] = string(mark)
 		}
 		return strings.TrimSpace(fmt.Sprintf("%s: %s term %d marks %v %s", a.GetAccount(), strings.ToLower(strings.TrimPrefix(a.GetRole().String(), "ROLE_")), a.GetTerm(), marks, a.GetMessage()))
+	case *wire.ServerMessage_Drain:
+		d := m.Drain
+		return fmt.Sprintf("drain after %d ms, stays open %t: %s", d.GetAfterMillis(), d.GetStaysOpen(), d.GetReason())
 	case *wire.ServerMessage_Ack:
 		return fmt.Sprintf("ack %d", m.Ack.GetRecords())
 	case *wire.ServerMessage_Index:

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/wire"
 )
 
 // reconnectPause is the pause between two agents that are asked to connect again: 10,000 agents take
@@ -23,7 +22,7 @@ func (srv *Server) SetKinds(ctx context.Context, kinds []string) {
 	ticker := time.NewTicker(reconnectPause)
 	defer ticker.Stop()
 	for _, s := range srv.replaceKinds(kinds) {
-		s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Drain{Drain: &wire.Drain{Reason: "the kinds to cache have changed"}}})
+		s.out.put(newDrain("the kinds to cache have changed", 0, true))
 		select {
 		case <-ctx.Done():
 			return

@@ -173,12 +173,7 @@ func (srv *Server) Draining() bool {
 // Drain rejects new agents, asks every connected agent to connect to another server,
 // and waits until they have disconnected or ctx ends.
 func (srv *Server) Drain(ctx context.Context, reason string) {
-	srv.mu.Lock()
-	srv.draining = true
-	for _, s := range srv.sessions {
-		s.out.put(&wire.ServerMessage{Message: &wire.ServerMessage_Drain{Drain: &wire.Drain{Reason: reason}}})
-	}
-	srv.mu.Unlock()
+	srv.askToLeave(reason)
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for srv.Agents() > 0 {
@@ -188,6 +183,28 @@ func (srv *Server) Drain(ctx context.Context, reason string) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// askToLeave asks each connected agent to connect to another server, one after the other.
+func (srv *Server) askToLeave(reason string) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.draining = true
+	interval := min(reconnectPause, DrainSpread/time.Duration(max(1, len(srv.sessions))))
+	i := 0
+	for _, s := range srv.sessions {
+		s.out.put(newDrain(reason, time.Duration(i)*interval, false))
+		i++
+	}
+}
+
+// DrainSpread is the time over which Drain spreads the agents at most. Others must have time to connect elsewhere after it.
+const DrainSpread = 3 * time.Second
+
+// newDrain asks an agent to connect again after some time.
+func newDrain(reason string, after time.Duration, staysOpen bool) *wire.ServerMessage {
+	return &wire.ServerMessage{Message: &wire.ServerMessage_Drain{Drain: &wire.Drain{Reason: reason,
+		AfterMillis: new(uint32(after.Milliseconds())), StaysOpen: staysOpen}}}
 }
 
 // Agents returns the number of connected agents.
