@@ -45,13 +45,25 @@ func acceptAgents(ctx context.Context, agentServer *agentserver.Server) error {
 	return nil
 }
 
+const (
+	// drainTimeout is how long agents may take to connect to another server: they are asked one after the other, and some are refused at
+	// first, or wait for operations that came over this server.
+	drainTimeout = agentserver.DrainSpread + 2*time.Second
+	// aloneDrainTimeout is how long a server without others waits until its agents know that it stops. They would stay until it ends.
+	aloneDrainTimeout = 200 * time.Millisecond
+)
+
 // serveAgents accepts agents. When ctx ends it asks them to leave, so that they connect elsewhere
 // before their connection breaks.
-func (s *Server) serveAgents(ctx context.Context, agentServer *agentserver.Server) error {
-	s.agentServer.bind(agentServer.Register)
+func (s *Server) serveAgents(ctx context.Context, v *services) error {
+	s.agentServer.bind(v.agentServer.Register)
 	<-ctx.Done()
-	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	timeout := aloneDrainTimeout
+	if v.members != nil && v.members.HasOthers() {
+		timeout = drainTimeout
+	}
+	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	agentServer.Drain(drainCtx, "the server is stopping")
+	v.agentServer.Drain(drainCtx, "the server is stopping")
 	return nil
 }

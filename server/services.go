@@ -123,6 +123,9 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	serving, stopServing := context.WithCancel(lease.ctx)
 	defer stopServing()
 	// The dispatcher ends after the port for other servers, because it waits for what these have sent.
+	// Operations of other servers reach agents through this one until these have left.
+	relaying, stopRelaying := context.WithCancel(lease.ctx)
+	defer stopRelaying()
 	dispatching, stopDispatching := context.WithCancel(lease.ctx)
 	defer stopDispatching()
 	if v.peers == nil {
@@ -148,7 +151,10 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 		}},
 		{"dispatcher", func(context.Context) error { return v.dispatcher.Run(dispatching) }},
 		{"new agents", func(ctx context.Context) error { return acceptAgents(ctx, v.agentServer) }},
-		{"agents", func(context.Context) error { return s.serveAgents(serving, v.agentServer) }},
+		{"agents", func(context.Context) error {
+			defer stopRelaying()
+			return s.serveAgents(serving, v)
+		}},
 		{"database check", func(ctx context.Context) error { return s.ready.watchDatabase(ctx, checkDatabase(st)) }},
 	}
 	if v.remote != nil {
@@ -157,12 +163,11 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	if v.members != nil {
 		parts = append(parts, part{"servers", v.members.Run}, part{"drain", func(ctx context.Context) error { return announceDrain(ctx, st) }},
 			part{"caches of other servers", v.coherence.Run},
-			// Other servers are answered for as long as agents are connected, because operations come from them.
 			part{"other servers", func(context.Context) error {
 				defer stopDispatching()
-				return v.peers.server.Serve(serving, s.peerListener)
+				return v.peers.server.Serve(relaying, s.peerListener)
 			}},
-			part{"connections to other servers", func(context.Context) error { return v.peers.client.Run(serving) }})
+			part{"connections to other servers", func(context.Context) error { return v.peers.client.Run(relaying) }})
 	}
 	if s.cfg.Applications != nil {
 		parts = append(parts, part{"applications", s.cfg.Applications.Run})

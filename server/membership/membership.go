@@ -63,6 +63,16 @@ func New(cfg Config) *Membership {
 // Current returns the servers, also this one and those that are not heard at present.
 func (m *Membership) Current() Servers { return *m.current.Load() }
 
+// HasOthers reports whether another server accepts agents, as far as is known.
+func (m *Membership) HasOthers() bool {
+	for id, s := range m.Current() {
+		if id != m.cfg.Self && s.State == sqldb.ServerRunning {
+			return true
+		}
+	}
+	return false
+}
+
 // CurrentSince returns when the last read of the current servers began; the zero time before the first.
 func (m *Membership) CurrentSince() time.Time { return *m.since.Load() }
 
