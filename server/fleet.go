@@ -76,8 +76,8 @@ func (f fleet) AgentsOf(ctx context.Context, account vedette.AccountName) []api.
 }
 
 func (f fleet) newAgent(m *assigner.Member) api.Agent {
-	return api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Server: f.server, Connected: m.Connected,
-		LastHeartbeat: m.LastHeartbeat(), Message: m.Notice(), Config: api.AgentConfig(m.Config()),
+	return api.Agent{ID: m.ID, Version: m.Version, Hostname: m.Hostname, ZoneID: m.ZoneID, Replicas: m.Replicas, Server: f.server,
+		Connected: m.Connected, LastHeartbeat: m.LastHeartbeat(), Message: m.Notice(), Config: api.AgentConfig(m.Config()),
 		Conditions: m.Conditions("")}
 }
 

@@ -16,6 +16,7 @@ type Agent struct {
 	Version       string
 	Hostname      string
 	ZoneID        string
+	Replicas      int              // of the workload of the agent's pod, when the agent started; 0 if unknown
 	Server        vedette.ServerID // the server that it is connected to
 	Connected     time.Time
 	LastHeartbeat time.Time
@@ -67,6 +68,7 @@ type agentView struct {
 	Version       string             `json:"version"`
 	Hostname      string             `json:"hostname,omitempty"`
 	ZoneID        string             `json:"zoneId,omitempty"`
+	Replicas      int                `json:"replicas,omitempty"`
 	Server        vedette.ServerID   `json:"server"`
 	Connected     timestamp          `json:"connected"`
 	LastHeartbeat timestamp          `json:"lastPulse"`
@@ -155,7 +157,7 @@ func (a *api) listAgents(w http.ResponseWriter, r *http.Request) error {
 }
 
 func newAgentView(a Agent) agentView {
-	v := agentView{ID: a.ID, Version: a.Version, Hostname: a.Hostname, ZoneID: a.ZoneID, Server: a.Server,
+	v := agentView{ID: a.ID, Version: a.Version, Hostname: a.Hostname, ZoneID: a.ZoneID, Replicas: a.Replicas, Server: a.Server,
 		Connected: timestamp(a.Connected), LastHeartbeat: timestamp(a.LastHeartbeat), Message: a.Message,
 		Accounts: make([]agentAccountView, len(a.Accounts))}
 	for i, account := range a.Accounts {
