@@ -101,6 +101,7 @@ type entry struct {
 	cancel     context.CancelCauseFunc
 	finishedAt time.Time // zero while it is running
 	isStream   bool      // its outcome is sent while it is produced, once
+	isLog      bool      // its outcome is a log
 	outcome    vedette.Outcome
 	size       int
 	sending    int              // how many goroutines send the outcome
@@ -173,16 +174,29 @@ func (x *Executor) drain(stop context.CancelFunc) {
 	}
 }
 
-// isBusy reports whether an operation runs, or its outcome is not acknowledged.
+// IsBusy reports whether an operation runs, or its outcome waits for its acknowledgement, for less than ackWait. Logs do not count,
+// because they may last for hours.
+func (x *Executor) IsBusy(ackWait time.Duration) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, e := range x.entries {
+		if !e.isLog && (!e.isFinished() || e.isStream || time.Since(e.finishedAt) < ackWait) {
+			return true
+		}
+	}
+	return false
+}
+
 func (x *Executor) isBusy() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.isBusyLocked()
 }
 
+// isBusyLocked reports whether an operation runs, or its outcome waits for its acknowledgement, however long.
 func (x *Executor) isBusyLocked() bool {
 	for _, e := range x.entries {
-		if !e.isStream {
+		if !e.isLog {
 			return true
 		}
 	}
@@ -331,7 +345,7 @@ func (e *entry) releaseMemoryLocked() {
 func (x *Executor) finishLocked(e *entry, out vedette.Outcome) {
 	e.finishedAt = time.Now()
 	if out.Stream != nil || out.More != nil {
-		e.isStream = true
+		e.isStream, e.isLog = true, out.Stream != nil
 		return
 	}
 	e.cancel(nil)
