@@ -94,7 +94,7 @@ func (m *Metrics) addConnection() {
 	m.disconnections = m.Counter("vedette_agent_disconnections_total",
 		"Established connections that ended. reason is drain (the server asked for it), heartbeat (the server was silent), closed, stopped or a gRPC code.", "reason")
 	m.connectFailures = m.Counter("vedette_agent_connect_failures_total",
-		"Attempts to connect that failed. reason is handshake (the server sent nothing), stopped or a gRPC code.", "reason")
+		"Attempts to connect that failed. reason is handshake (the server sent nothing), drain (it asked at once to connect again), stopped or a gRPC code.", "reason")
 	m.wireBytes = m.Counter("vedette_agent_sent_bytes_total", "Bytes of changes that were sent to the server, after compression.")
 	m.State.OutboxBytes = m.SampledGauge("vedette_agent_outbox_bytes", "Memory of changes that the server has not acknowledged.")
 	m.State.OutboxLimit = m.SampledGauge("vedette_agent_outbox_limit_bytes",
@@ -146,7 +146,7 @@ func (m *Metrics) beginWithZero() {
 	for _, reason := range []string{"drain", "heartbeat", "closed", "stopped", "Unavailable"} {
 		m.disconnections.WithLabelValues(reason)
 	}
-	for _, reason := range []string{"handshake", "Unavailable", "Unauthenticated", "PermissionDenied"} {
+	for _, reason := range []string{"handshake", "drain", "Unavailable", "Unauthenticated", "PermissionDenied"} {
 		m.connectFailures.WithLabelValues(reason)
 	}
 	for _, v := range vedette.Verbs() {

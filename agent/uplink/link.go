@@ -3,7 +3,7 @@ package uplink
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,17 +18,25 @@ import (
 
 // link is one connection:
 //
-//	handshake ──Welcome──> serving ──error, silence, Drain──> lost
+//	handshake ──Welcome──> ready ──serve──> serving ──error, silence, end──> lost
 //
-// While it serves, one goroutine sends the changes of the outbox, one receives, two send
-// heartbeats and signs of life, and one checks the server's heartbeats.
+// While it is ready, the connection before it may still serve, and only signs of life are sent over this one. While it
+// serves, one goroutine sends the changes of the outbox, one receives, two send heartbeats and signs of life, and one
+// checks the server's heartbeats.
 type link struct {
 	uplink            *Uplink
+	id                connectionID
+	report            func(connectionEvent)   // what happens to the link; runner executes what follows
+	cancel            context.CancelCauseFunc // ends the link; set before run
+	serving           chan struct{}           // closed when the link is to serve
+	isServing         atomic.Bool             // the handler gets messages
+	address           netip.AddrPort          // of the server; zero if unknown
+	drain             error                   // why the server asked to connect again; owned by runner
+	servesSince       time.Time               // zero if it does not serve; owned by runner
 	stream            grpc.BidiStreamingClient[wire.AgentMessage, wire.ServerMessage]
 	heartbeatInterval time.Duration
 	credit            int
-	acked             chan struct{} // holds a token after an acknowledgement
-	cancel            context.CancelFunc
+	acked             chan struct{}      // holds a token after an acknowledgement
 	aliveInterval     time.Duration      // as last asked for; owned by receive
 	newAliveInterval  chan time.Duration // holds an interval that sendAlive has not taken yet
 
@@ -64,17 +72,16 @@ const batchBytes = 128 << 10
 
 func newLink(u *Uplink) *link {
 	return &link{uplink: u, acked: make(chan struct{}, 1), newAliveInterval: make(chan time.Duration, 1), clock: newServerClock(),
-		done: make(chan struct{})}
+		done: make(chan struct{}), serving: make(chan struct{}), report: func(connectionEvent) {}}
 }
 
 // handshakeTimeout is how long the server may take to send its Welcome. Until then its
 // heartbeat interval is not known.
 const handshakeTimeout = 20 * time.Second
 
+// run serves one stream over conn until ctx ends, or the stream.
 func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
 	defer close(l.done)
-	ctx, l.cancel = context.WithCancel(ctx)
-	defer l.cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	stream, err := wire.NewCachingClient(conn).Connect(ctx)
 	if err != nil {
@@ -87,37 +94,66 @@ func (l *link) run(ctx context.Context, conn *grpc.ClientConn) error {
 }
 
 func (l *link) serve(ctx context.Context, group *errgroup.Group, conn *grpc.ClientConn) error {
-	handshakeTimer := time.AfterFunc(handshakeTimeout, l.cancel)
-	welcome, err := l.handshake()
+	handshakeTimer := time.AfterFunc(handshakeTimeout, func() { l.cancel(errHandshakeTimeout) })
+	welcome, err := l.handshake() //nolint:contextcheck // the stream has the context
 	if !handshakeTimer.Stop() {
 		return errHandshakeTimeout
 	}
 	if err != nil {
 		return err
 	}
-	u := l.uplink
 	l.heartbeatInterval = time.Duration(max(1, welcome.GetHeartbeatSeconds())) * time.Second
-	u.heartbeatInterval.Store(int64(l.heartbeatInterval))
-	l.ages.commonAge = u.proofLead() + 500*time.Millisecond
 	l.credit = max(int(welcome.GetCreditBytes()), 2*batchBytes)
 	l.lastReceived.Store(time.Now().UnixNano())
 	l.lastHeartbeat.Store(&serverHeartbeat{received: time.Now()})
-	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Projections: wire.ToProjections(welcome.GetProjections()),
-		Annotations: welcome.GetAnnotations(), Verifies: welcome.GetProtocol() >= wire.VerifyProtocol})
-	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
+	l.report(welcomed{l.id})
 	group.Go(l.receive)
 	group.Go(func() error { return l.checkHeartbeats(ctx) })
 	group.Go(func() error { return l.sendAlive(ctx) })
+	if err := l.awaitService(ctx); err != nil {
+		return err
+	}
+	if err := l.register(welcome); err != nil {
+		return err
+	}
+	if session := welcome.GetSession(); session != "" && l.uplink.executor != nil { // older servers send no operations
+		group.Go(func() error { return l.serveOperations(ctx, conn, session) })
+	}
+	group.Go(func() error { return l.sendFromOutbox(ctx) })
+	return l.sendHeartbeats(ctx)
+}
+
+// awaitService waits until the link is to serve. It sends signs of life, because the connection before may serve for some time.
+func (l *link) awaitService(ctx context.Context) error {
+	ticker := time.NewTicker(l.heartbeatInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-l.serving:
+			return nil
+		case <-ticker.C:
+			l.sendControl(&wire.AgentMessage{Message: &wire.AgentMessage_Alive{Alive: &wire.Alive{}}})
+		}
+	}
+}
+
+// register makes the link the current one, and registers the accounts over it.
+func (l *link) register(welcome *wire.Welcome) error {
+	u := l.uplink
+	u.heartbeatInterval.Store(int64(l.heartbeatInterval))
+	l.ages.commonAge = u.proofLead() + 500*time.Millisecond
+	u.handler.Connected(ServerSettings{Kinds: welcome.GetKinds(), Projections: wire.ToProjections(welcome.GetProjections()),
+		Annotations: welcome.GetAnnotations(), Verifies: welcome.GetProtocol() >= wire.VerifyProtocol})
+	u.log.Info("connected", "server", welcome.GetServerId(), "version", welcome.GetServerVersion())
+	l.isServing.Store(true)
 	for _, m := range u.activateLink(l, welcome.GetServerId()) {
 		if err := l.send(m); err != nil {
 			return err
 		}
 	}
-	if session := welcome.GetSession(); session != "" && u.executor != nil { // older servers send no operations
-		group.Go(func() error { return l.serveOperations(ctx, conn, session) })
-	}
-	group.Go(func() error { return l.sendFromOutbox(ctx) })
-	return l.sendHeartbeats(ctx)
+	return nil
 }
 
 // ended reports whether the connection is lost.
@@ -136,12 +172,15 @@ func (l *link) handshake() (*wire.Welcome, error) {
 	err := l.stream.Send(&wire.AgentMessage{Message: &wire.AgentMessage_Hello{Hello: &wire.Hello{
 		OldestProtocol: wire.OldestProtocol, NewestProtocol: wire.NewestProtocol,
 		AgentId: string(cfg.Agent), AgentVersion: cfg.Version, ZoneId: cfg.ZoneID, Hostname: cfg.Hostname,
+		Process: cfg.Process, Replicas: uint32(max(0, cfg.Replicas)),
 	}}})
 	if err != nil {
 		_, err = l.stream.Recv() // Send returns only io.EOF; Recv returns the reason
+		l.address = addressOf(l.stream.Context())
 		return nil, err
 	}
 	first, err := l.stream.Recv()
+	l.address = addressOf(l.stream.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -358,8 +397,33 @@ func (l *link) receive() error {
 }
 
 func (l *link) handle(m *wire.ServerMessage) error {
-	u := l.uplink
 	switch m := m.GetMessage().(type) {
+	case *wire.ServerMessage_Heartbeat:
+		return l.handleHeartbeat(m.Heartbeat)
+	case *wire.ServerMessage_Drain:
+		l.report(newDrained(l.id, m.Drain))
+	default:
+		if l.isServing.Load() { // before, no account is registered over this connection
+			l.handleReport(m)
+		}
+	}
+	return nil
+}
+
+func (l *link) handleHeartbeat(h *wire.Heartbeat) error {
+	l.clock.answered(h.GetAgentMillis(), h.GetAgentRead())
+	if err := l.clock.received(h.GetStamp()); err != nil {
+		return err // a new connection can tell the time again
+	}
+	l.lastHeartbeat.Store(&serverHeartbeat{number: h.GetStamp(), received: time.Now()})
+	l.setAliveInterval(time.Duration(h.GetAliveMillis()) * time.Millisecond)
+	return nil
+}
+
+// handleReport handles what is about the accounts.
+func (l *link) handleReport(m any) {
+	u := l.uplink
+	switch m := m.(type) {
 	case *wire.ServerMessage_Ack:
 		u.box.Ack(m.Ack.GetRecords())
 		select {
@@ -376,17 +440,15 @@ func (l *link) handle(m *wire.ServerMessage) error {
 			Digests: i.GetDigests(), Last: i.GetLast()})
 	case *wire.ServerMessage_VerifyAnswer:
 		u.handler.VerifyAnswered(toVerifyAnswer(m.VerifyAnswer))
-	case *wire.ServerMessage_Heartbeat:
-		l.clock.answered(m.Heartbeat.GetAgentMillis(), m.Heartbeat.GetAgentRead())
-		if err := l.clock.received(m.Heartbeat.GetStamp()); err != nil {
-			return err // a new connection can tell the time again
-		}
-		l.lastHeartbeat.Store(&serverHeartbeat{number: m.Heartbeat.GetStamp(), received: time.Now()})
-		l.setAliveInterval(time.Duration(m.Heartbeat.GetAliveMillis()) * time.Millisecond)
-	case *wire.ServerMessage_Drain:
-		return fmt.Errorf("%w: %s", errDrain, m.Drain.GetReason())
 	}
-	return nil
+}
+
+func newDrained(id connectionID, d *wire.Drain) drained {
+	e := drained{id: id, reason: d.GetReason(), staysOpen: d.GetStaysOpen()}
+	if d.AfterMillis != nil {
+		e.after = new(boundedMillis(int64(d.GetAfterMillis())))
+	}
+	return e
 }
 
 func toVerifyAnswer(m *wire.VerifyAnswer) VerifyAnswer {

@@ -21,6 +21,8 @@ type executor interface {
 	Cancel(vedette.OperationID)
 	Forget(vedette.OperationID)
 	Unacknowledged() []vedette.Outcome
+	// IsBusy reports whether operations run, or outcomes wait for their acknowledgement for less than ackWait, except logs.
+	IsBusy(ackWait time.Duration) bool
 }
 
 // operationStream is the agent's side of the Operations service: one stream for operations

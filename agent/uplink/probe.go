@@ -2,6 +2,7 @@ package uplink
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,11 +15,16 @@ import (
 // so that it does not disturb a running one with the same name.
 func Probe(ctx context.Context, cfg Config) error {
 	cfg = cfg.withRememberedToken()
-	conn, err := grpc.NewClient(cfg.Target, append([]grpc.DialOption{
+	var servers *balancer
+	if cfg.Addresses != nil {
+		servers = newBalancer(cfg.Addresses)
+	}
+	target, options := servers.balanced(cfg.Target)
+	conn, err := grpc.NewClient(target, slices.Concat([]grpc.DialOption{
 		grpc.WithTransportCredentials(cfg.Creds),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
 		grpc.WithDisableServiceConfig(),
-	}, cfg.dialOptions()...)...)
+	}, options, cfg.dialOptions())...)
 	if err != nil {
 		return vedette.Errorf(vedette.Invalid, "clouddriver.grpc %q is not a valid address: %w", cfg.Target, err)
 	}

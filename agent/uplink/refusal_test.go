@@ -60,14 +60,13 @@ func TestRefusedCertificateIsExplained(t *testing.T) {
 func failures(t *testing.T, cfg Config, n int) []string {
 	t.Helper()
 	u := New(cfg, outbox.New(1<<20), nil, nil, slog.New(slog.DiscardHandler))
+	r := newRunner(t.Context(), u)
 	var found []string
-	for range n {
-		conn, err := u.dial()
-		if err != nil {
+	for i := range n {
+		if err := r.open(connectionID(i + 1)); err != nil {
 			t.Fatal(err)
 		}
-		_, err = u.connect(t.Context(), conn)
-		found = append(found, err.Error())
+		found = append(found, r.endLink((<-r.events).(ended), false).Error())
 	}
 	return found
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ type Config struct {
 	Agent       vedette.AgentID
 	Version     string
 	Hostname    string
+	Replicas    int // of the workload of the agent's pod, when the agent started; 0 if unknown
 	// Process identifies this process among all that ever ran as this agent, because the
 	// server resumes an operation only with the process that received it. Empty means a
 	// random name.
@@ -44,6 +46,9 @@ type Config struct {
 	DialOptions   []grpc.DialOption
 	// Token supplies a bearer token for a proxy in front of the server; nil for none.
 	Token tokenSource
+	// Addresses returns the addresses, host:port, of the servers behind Target, in any order. Each connection chooses one
+	// of them at random. Nil means that gRPC resolves Target.
+	Addresses func(context.Context) ([]string, error)
 	// Observer measures the connection; nil for none.
 	Observer observer
 	// Freshness returns up to when the accounts are complete that the server has assigned to this agent; nil
@@ -124,7 +129,8 @@ type Uplink struct {
 	cfg      Config
 	box      *outbox.Box
 	handler  handler
-	executor executor // nil for an agent without operations
+	executor executor  // nil for an agent without operations
+	balancer *balancer // nil if gRPC resolves the target
 	log      *slog.Logger
 
 	heartbeatWanted   chan struct{} // holds a token after SendHeartbeat
@@ -158,6 +164,9 @@ func New(cfg Config, box *outbox.Box, h handler, e executor, log *slog.Logger) *
 	u := &Uplink{cfg: cfg, box: box, handler: h, executor: e, log: log, accounts: map[vedette.AccountName]*wire.Register{},
 		accountErrors: map[vedette.AccountName]*wire.AccountError{}, conditions: map[vedette.AccountName][]vedette.Condition{},
 		heartbeatWanted: make(chan struct{}, 1)}
+	if cfg.Addresses != nil {
+		u.balancer = newBalancer(cfg.Addresses)
+	}
 	u.status.Store(&linkStatus{lost: errors.New("not connected yet")})
 	return u
 }
@@ -231,45 +240,6 @@ func (u *Uplink) Status() (server string, err error) {
 	return current.server, current.lost
 }
 
-// Run keeps the connection until ctx ends.
-func (u *Uplink) Run(ctx context.Context) error {
-	pause := reconnectPause{pauses: u.cfg.Backoff.pauses(u.cfg.ShortestPause)}
-	var failures failureLog
-	for {
-		conn, err := u.dial()
-		if err != nil {
-			return err
-		}
-		served, err := u.connect(ctx, conn)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if served > 10*time.Second {
-			pause.reset()
-			failures.reset()
-		}
-		delay := pause.next()
-		u.logFailure(&failures, err, delay)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(delay):
-		}
-	}
-}
-
-// logFailure logs why the connection failed. A server that stops is not a failure.
-func (u *Uplink) logFailure(failures *failureLog, err error, delay time.Duration) {
-	if errors.Is(err, errDrain) {
-		u.log.Info("connecting again", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "reason", err)
-		return
-	}
-	if suppressed, ok := failures.shouldLog(err, time.Now()); ok {
-		u.log.Warn("no connection to the server, retrying", "server", u.cfg.Target, "in", delay.Round(time.Millisecond), "error", err,
-			"suppressed", suppressed)
-	}
-}
-
 // transportCredentials returns Creds. Those with TLS report alerts of the server.
 func (c Config) transportCredentials() credentials.TransportCredentials {
 	if !c.TLS {
@@ -282,35 +252,18 @@ func (c Config) transportCredentials() credentials.TransportCredentials {
 // the TCP connection of a silent link may be lost without either side noticing, and a new
 // stream over it would be silent too.
 func (u *Uplink) dial() (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient(u.cfg.Target, append([]grpc.DialOption{
+	target, options := u.balancer.balanced(u.cfg.Target)
+	conn, err := grpc.NewClient(target, slices.Concat([]grpc.DialOption{
 		grpc.WithTransportCredentials(u.cfg.transportCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 10 * time.Second}),
 		grpc.WithReadBufferSize(16 << 10), grpc.WithWriteBufferSize(16 << 10),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec())),
-	}, u.cfg.dialOptions()...)...)
+	}, options, u.cfg.dialOptions())...)
 	if err != nil {
 		return nil, vedette.Errorf(vedette.Invalid, "clouddriver.grpc %q is not a valid address: %w", u.cfg.Target, err)
 	}
 	return conn, nil
-}
-
-// connect serves one stream over conn and closes conn. It returns how long the stream was
-// served.
-func (u *Uplink) connect(ctx context.Context, conn *grpc.ClientConn) (time.Duration, error) {
-	l := newLink(u)
-	started := time.Now()
-	err := l.run(ctx, conn)
-	u.cfg.noteRejection(err)
-	_ = conn.Close() // fails only if it was closed before
-	u.mu.Lock()
-	u.cfg.Observer.Disconnected(disconnectReason(err), u.link != nil)
-	u.link = nil
-	err = explainError(err, u.cfg)
-	u.status.Store(&linkStatus{server: u.status.Load().server, lost: err})
-	u.mu.Unlock()
-	u.box.Rewind()
-	return time.Since(started), err
 }
 
 // activateLink makes l the current link and returns its first messages: all registrations,
