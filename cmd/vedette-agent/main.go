@@ -70,11 +70,12 @@ func main() {
 
 func run(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	logStartup(cfg, log)
-	setZone(ctx, cfg, log)
+	replicas := setZone(ctx, cfg, log)
 	settings, err := newAgentConfig(cfg, log)
 	if err != nil {
 		return err
 	}
+	settings.Uplink.Replicas = replicas
 	if cfg.Tracing.Enabled {
 		exporter, err := otlp.New(ctx, cfg.TraceExport(), log)
 		if err != nil {

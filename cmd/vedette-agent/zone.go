@@ -16,39 +16,51 @@ import (
 const zoneTimeout = 10 * time.Second
 
 // findController returns the workload that controls a pod.
-type findController func(ctx context.Context, pod config.Pod) (kind, name string, err error)
+type findController func(ctx context.Context, pod config.Pod) (kube.Workload, error)
 
-// setZone sets the default of zoneId.
-func setZone(ctx context.Context, cfg *config.Config, log *slog.Logger) {
-	if pod, ok := cfg.ZoneFromPod(); ok {
-		cfg.ZoneID = zoneOfPod(ctx, pod, cfg.ZoneID, findControllerInCluster, log)
+// setZone sets the default of zoneId. It returns how many replicas the workload of the agent's pod has; 0 if that is unknown.
+func setZone(ctx context.Context, cfg *config.Config, log *slog.Logger) (replicas int) {
+	pod, ok := cfg.ZoneFromPod()
+	if !ok {
+		return 0
 	}
+	cfg.ZoneID, replicas = zoneOfPod(ctx, pod, cfg.ZoneID, findControllerInCluster, log)
+	return replicas
 }
 
-// zoneOfPod returns the zone by the owners of the agent's pod, as the predecessor does. Without the
+// zoneOfPod returns the zone by the owners of the agent's pod, as the predecessor does, and the replicas. Without the
 // right to read them, it returns byName, which comes from the name of the pod.
-func zoneOfPod(ctx context.Context, pod config.Pod, byName string, find findController, log *slog.Logger) string {
+func zoneOfPod(ctx context.Context, pod config.Pod, byName string, find findController, log *slog.Logger) (zone string, replicas int) {
 	ctx, cancel := context.WithTimeout(ctx, zoneTimeout)
 	defer cancel()
-	kind, name, err := find(ctx, pod)
+	owner, err := find(ctx, pod)
 	switch {
 	case err != nil:
 		log.Info("zoneId comes from the pod's name, because the pod's owners cannot be read", "zoneId", byName, "error", err)
-		return byName
-	case name == "":
-		return byName
+		return byName, 0
+	case owner.Name == "":
+		return byName, 0
 	}
-	log.Debug("zoneId comes from the owner of the agent's pod", "zoneId", pod.Zone(name), "kind", kind)
-	return pod.Zone(name)
+	log.Debug("zoneId comes from the owner of the agent's pod", "zoneId", pod.Zone(owner.Name), "kind", owner.Kind)
+	return pod.Zone(owner.Name), owner.Replicas
 }
 
 // findControllerInCluster asks the API server of the cluster in which the agent runs, with the
 // service account of the agent's pod.
-func findControllerInCluster(ctx context.Context, pod config.Pod) (kind, name string, err error) {
-	cluster, err := kube.Connect(kube.Access{InCluster: true, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR")}, kube.Options{})
+func findControllerInCluster(ctx context.Context, pod config.Pod) (kube.Workload, error) {
+	cluster, err := connectOwnCluster()
 	if err != nil {
-		return "", "", fmt.Errorf("use the service account of the agent's pod: %w", err)
+		return kube.Workload{}, err
 	}
 	defer cluster.Close()
 	return cluster.Controller(ctx, pod.Namespace, pod.Name)
+}
+
+// connectOwnCluster returns a client of the cluster in which the agent runs. The caller must close it.
+func connectOwnCluster() (*kube.Cluster, error) {
+	cluster, err := kube.Connect(kube.Access{InCluster: true, ServiceAccountDir: os.Getenv("VEDETTE_SERVICE_ACCOUNT_DIR")}, kube.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("use the service account of the agent's pod: %w", err)
+	}
+	return cluster, nil
 }
