@@ -40,6 +40,7 @@ var sharedOptions = []tested{
 var agentOptions = []tested{
 	{"cmd/vedette-agent.TestManagementPortNeedsNoClientCertificate", "management.server.", "port address ssl.enabled ssl.certFile ssl.cacertFile ssl.clientAuth"},
 	{"cmd/vedette-agent.TestSettingsCount", "", "agentId zoneId timeoutSeconds clouddriver.grpc clouddriver.insecure outbox.maxBytes"},
+	{"agent/config.TestBalancedServers", "", "balanceConnection clouddriverNamespace domainName"},
 	{"cmd/vedette-agent.TestSettingsCount", "kubernetes.", "wipeTLSBuffers cacheGroupSize cacheGroupDelayMs maxFeedsPerAccount verifyIntervalSeconds"},
 	{"cmd/vedette-agent.TestSettingsCount", "tasks.", "totalBudget budgetPerAccount"},
 	{"cmd/vedette-agent.TestSettingsCount", "server.", "host port adminTokenFile"},

@@ -31,12 +31,16 @@ type Config struct {
 	// Longest time to wait until an API server begins to answer a list or another short request, in seconds. 0 is
 	// for 70 seconds, which is the maximum: API servers abandon such requests after 60. Operations have deadlines of their own.
 	Timeout time.Duration `config:"timeoutSeconds" format:"seconds" default:"0" minimum:"0"`
-	// One server runs per database, so there is nothing to balance between servers.
-	BalanceConnection bool `config:"balanceConnection,ignored" default:"false"`
-	// Was used by balanceConnection only.
-	ClouddriverNamespace string `config:"clouddriverNamespace,ignored"`
-	// Was used by balanceConnection only.
-	DomainName string `config:"domainName,ignored"`
+	// Choose one of the servers behind clouddriver.grpc at random for each connection, and another one if it does not answer or
+	// has refused the agent, so that agents spread over all servers. Without it, the load balancer or the DNS in between decides.
+	BalanceConnection bool `config:"balanceConnection" default:"false"`
+	// Namespace of the servers, for balanceConnection: the agent lists the EndpointSlices of the Service there that
+	// clouddriver.grpc names, or gets its Endpoints, with the service account of its pod. Without it, or without that right,
+	// the agent chooses among the addresses that the host of clouddriver.grpc has in the DNS, as a headless Service has them.
+	ClouddriverNamespace string `config:"clouddriverNamespace"`
+	// Domain of the cluster, for balanceConnection: with clouddriverNamespace, a Service that clouddriver.grpc names without a
+	// namespace is looked up as SERVICE.NAMESPACE.svc.DOMAIN in the DNS.
+	DomainName string `config:"domainName" default:"cluster.local"`
 	// Where references to secrets (encrypted: and encryptedFile:) lead.
 	Secrets engines.Settings `config:"secrets"`
 

@@ -15,6 +15,8 @@ func (c *Config) switches() []configfile.Switch {
 	const isOff = " is not true"
 	k := c.Kubernetes
 	return append([]configfile.Switch{
+		{Keys: "clouddriverNamespace", IsOff: !c.BalanceConnection, Because: "balanceConnection" + isOff},
+		{Keys: "domainName", IsOff: !c.BalanceConnection || c.ClouddriverNamespace == "", Because: "balanceConnection is not true, or clouddriverNamespace is not set"},
 		{Keys: "prometheus.", IsOff: !c.Prometheus.Enabled, Because: "prometheus.enabled" + isOff},
 		{Keys: "pprof.", IsOff: !c.Pprof.Enabled, Because: "pprof.enabled" + isOff},
 		{Keys: "tracing.", IsOff: !c.Tracing.Enabled, Because: "tracing.enabled" + isOff},

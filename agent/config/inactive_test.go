@@ -50,9 +50,12 @@ func TestSettingsWithoutEffectAreLogged(t *testing.T) {
 // TestNoticesOfSettingsWithoutEffect checks settings that others switch off, or that are beyond a limit.
 func TestNoticesOfSettingsWithoutEffect(t *testing.T) {
 	for file, want := range map[string]string{
-		"prometheus: {port: 9000, ssl.clientAuth: none}":                            "c.yml:1:20: prometheus.port has no effect, because prometheus.enabled is not true",
-		"prometheus: {port: 8008}":                                                  "",
-		"prometheus: {enabled: true, port: 9000}":                                   "",
+		"prometheus: {port: 9000, ssl.clientAuth: none}":                       "c.yml:1:20: prometheus.port has no effect, because prometheus.enabled is not true",
+		"prometheus: {port: 8008}":                                             "",
+		"prometheus: {enabled: true, port: 9000}":                              "",
+		"{balanceConnection: true, clouddriverNamespace: spin, domainName: d}": "",
+		"clouddriverNamespace: spin":                                           "clouddriverNamespace has no effect, because balanceConnection is not true",
+		"{balanceConnection: true, domainName: d}":                             "domainName has no effect, because balanceConnection is not true, or clouddriverNamespace is not set",
 		"pprof.port: 1":                                                             "pprof.port has no effect, because pprof.enabled is not true",
 		"tracing.endpoint: x:1":                                                     "tracing.endpoint has no effect, because tracing.enabled is not true",
 		"secrets.vault.url: http://v":                                               "secrets.vault.url has no effect, because secrets.vault.enabled is not true",

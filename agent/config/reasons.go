@@ -6,9 +6,6 @@ import "github.com/vedette-io/vedette/internal/configfile"
 
 // reasons are why keys have no effect.
 var reasons = configfile.Reasons{
-	"balanceConnection":                                   "One server runs per database, so there is nothing to balance between servers.",
-	"clouddriverNamespace":                                "Was used by balanceConnection only.",
-	"domainName":                                          "Was used by balanceConnection only.",
 	"clouddriver.auth.refreshIntervalSeconds":             "Was for tokens of the predecessor's cloud service, which no longer exists.",
 	"clouddriver.keepAliveHeartbeatSeconds":               "The server's agents.heartbeatSeconds decides.",
 	"clouddriver.keepAliveTimeOutSeconds":                 "Three missed heartbeats end a connection.",

@@ -190,3 +190,19 @@ func TestReviewErrorsNameTheUser(t *testing.T) {
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestRulesForServers checks that an agent that chooses among servers may list their endpoints, in their namespace only.
+func TestRulesForServers(t *testing.T) {
+	const want = `kind: Role
+metadata: {name: "vedette-prod", namespace: "spinnaker"}
+rules:
+- {apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list"]} # missing
+`
+	s := &apiServer{user: "jane", denied: []string{"list endpointslices"}}
+	if got := report(t, s, "prod", Needs{Servers: "spinnaker"}); !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := report(t, s, "prod", Needs{}); strings.Contains(got, "endpointslices") {
+		t.Errorf("got %s, want nothing about the servers", got)
+	}
+}

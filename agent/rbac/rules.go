@@ -22,6 +22,9 @@ type Needs struct {
 	ReadOnly bool
 	// Metrics includes the usage of pods.
 	Metrics bool
+	// Servers is the namespace of the servers among which the agent chooses; empty if it does not, or not with the credentials of the
+	// account.
+	Servers string
 }
 
 // rule is a set of verbs for one resource.
@@ -81,6 +84,9 @@ func (n Needs) rules() []*rule {
 	}
 	n.addClusterRules(s)
 	n.addEvents(s)
+	if n.Servers != "" {
+		s.add(rule{namespace: n.Servers, group: "discovery.k8s.io", resource: "endpointslices"}, "list")
+	}
 	slices.SortStableFunc(s.rules, func(a, b *rule) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource),
 			cmp.Compare(a.name, b.name))

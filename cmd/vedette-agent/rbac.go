@@ -89,6 +89,9 @@ func (o rulesOptions) print(ctx context.Context, cfg *config.Config, account con
 	}
 	needs, unserved := o.needs(settings.Selection, catalogue)
 	needs.Metrics = account.Metrics
+	if servers, ok := cfg.BalancedServers(); ok && account.ServiceAccount { // the agent asks with the credentials of its pod
+		needs.Servers = servers.Namespace
+	}
 	report, err := rbac.NewReport(ctx, cluster, cluster.Host(), settings.Name, needs)
 	if err != nil {
 		return fmt.Errorf("account %s: %w", account.Name, cluster.Explain(err))

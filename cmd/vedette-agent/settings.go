@@ -68,6 +68,9 @@ func newUplinkConfig(cfg *config.Config, log *slog.Logger) (uplink.Config, error
 	if cfg.Clouddriver.NoProxy {
 		uplinkConfig.DialOptions = append(uplinkConfig.DialOptions, grpc.WithNoProxy())
 	}
+	if servers, ok := cfg.BalancedServers(); ok {
+		uplinkConfig.Addresses = newServerFinder(servers, log).addresses
+	}
 	setToken(&uplinkConfig, cfg.Clouddriver.Auth, log)
 	if cfg.Clouddriver.IsInsecure() {
 		return uplinkConfig, nil
