@@ -32,8 +32,8 @@ func TestZoneOfARealPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
-	kind, name, err := cluster.Controller(t.Context(), "zone", pod)
-	if err != nil || kind != "Deployment" || name != "app-0" {
-		t.Errorf("got %s %s, %v, want Deployment app-0", kind, name, err)
+	got, err := cluster.Controller(t.Context(), "zone", pod)
+	if want := (kube.Workload{Kind: "Deployment", Name: "app-0", Replicas: 1}); err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }
