@@ -31,6 +31,13 @@ func (e *Entry) size() int {
 	return size
 }
 
+// sizedEntry has the size of an entry, because others wait while the log is locked.
+type sizedEntry struct {
+	Entry
+
+	size int
+}
+
 // maxLogBytes bounds the entries that wait for the slowest server. One that has more to read must begin again.
 const maxLogBytes = 32 << 20
 
@@ -39,7 +46,7 @@ type Publisher struct {
 	started time.Time
 
 	mu      sync.Mutex
-	entries []Entry
+	entries []sizedEntry
 	first   uint64 // position of the first entry
 	bytes   int
 	readers map[*Reader]struct{} // also those that have left, until they are not current any more
@@ -60,13 +67,14 @@ func (p *Publisher) notifyLocked() {
 
 // Publish adds an entry. It does not wait.
 func (p *Publisher) Publish(e Entry) {
+	size := e.size()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.Effect == nil && !p.wantsChangesLocked() {
 		return
 	}
-	p.entries = append(p.entries, e)
-	p.bytes += e.size()
+	p.entries = append(p.entries, sizedEntry{e, size})
+	p.bytes += size
 	p.trimLocked()
 	p.notifyLocked()
 }
@@ -81,8 +89,8 @@ func (p *Publisher) trimLocked() {
 	}
 	n := 0
 	for n < len(p.entries) && (p.first+uint64(n) < needed || p.bytes > maxLogBytes) {
-		p.bytes -= p.entries[n].size()
-		p.entries[n] = Entry{}
+		p.bytes -= p.entries[n].size
+		p.entries[n] = sizedEntry{}
 		n++
 	}
 	p.entries = p.entries[n:]
@@ -205,7 +213,7 @@ func (r *Reader) Confirm(position uint64) {
 // Batch is what a server is told next.
 type Batch struct {
 	Entries  []Entry
-	Position uint64 // of the entry after them
+	Position uint64 // of the entry after them; 0 if more of the same follows
 	Pong     uint64 // the ping that is answered after them; 0 for none
 	// Ages are those of all accounts that the agents of the server report, if the ping wanted reports; otherwise nil.
 	Ages []Age
@@ -247,7 +255,9 @@ func (r *Reader) take() (batch Batch, wantsReports bool, changed <-chan struct{}
 		return Batch{}, false, p.changed, nil
 	}
 	waiting = waiting[:min(len(waiting), maxBatchEntries)]
-	batch.Entries = append(batch.Entries, waiting...)
+	for _, e := range waiting {
+		batch.Entries = append(batch.Entries, e.Entry)
+	}
 	r.next += uint64(len(waiting))
 	batch.Position = r.next
 	if r.ping != 0 && r.next >= r.pingAt {

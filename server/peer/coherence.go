@@ -99,6 +99,8 @@ func (c *coherenceServer) Agents(_ *peerproto.AgentsRequest, stream grpc.ServerS
 // followStream implements coherence.Stream.
 type followStream struct {
 	grpc.BidiStreamingClient[peerproto.FollowUp, peerproto.FollowDown]
+
+	ages []coherence.Age // of a message that continues
 }
 
 // Follow opens a stream on which another server tells what it changes. It ends with ctx.
@@ -115,7 +117,7 @@ func (c *Client) Follow(ctx context.Context, server vedette.ServerID) (coherence
 	if err != nil {
 		return nil, fmt.Errorf("follow server %s: %w", server, err)
 	}
-	return followStream{stream}, nil
+	return &followStream{BidiStreamingClient: stream}, nil
 }
 
 func notRunning(server vedette.ServerID) error {
@@ -123,27 +125,33 @@ func notRunning(server vedette.ServerID) error {
 }
 
 // Ping implements coherence.Stream.
-func (s followStream) Ping(p coherence.Ping) error {
+func (s *followStream) Ping(p coherence.Ping) error {
 	return s.Send(&peerproto.FollowUp{Ping: p.ID, Confirmed: p.Confirmed, WantsChanges: p.WantsChanges, WantsReports: p.WantsReports})
 }
 
-// maxBatchMessages bounds the messages of a batch. A server has as many accounts as that.
-const maxBatchMessages = 1000
+// maxAges bounds the accounts that the agents of one server report.
+const maxAges = 200_000
 
-// Receive implements coherence.Stream.
-func (s followStream) Receive() (coherence.Batch, error) {
-	var batch coherence.Batch
-	for range maxBatchMessages {
-		m, err := s.Recv()
-		if err != nil {
-			return batch, err
-		}
-		takeMessage(&batch, m)
-		if !m.GetContinues() {
-			return batch, nil
-		}
+// Receive implements coherence.Stream. Entries are returned as they arrive, because all of a batch together have no limit.
+func (s *followStream) Receive() (coherence.Batch, error) {
+	m, err := s.Recv()
+	if err != nil {
+		return coherence.Batch{}, err
 	}
-	return batch, vedette.Errorf(vedette.Invalid, "a batch of the other server does not end")
+	batch := coherence.Batch{Entries: toEntries(m.GetEntries())}
+	if len(s.ages)+len(m.GetAges()) > maxAges {
+		return batch, vedette.Errorf(vedette.Invalid, "the other server has agents of more than %d accounts", maxAges)
+	}
+	s.ages = append(s.ages, toAges(m.GetAges())...)
+	if m.GetContinues() {
+		return batch, nil
+	}
+	batch.Position, batch.Pong = m.GetPosition(), m.GetPong()
+	if m.GetHasAges() {
+		batch.Ages = append([]coherence.Age{}, s.ages...)
+	}
+	s.ages = nil
+	return batch, nil
 }
 
 // maxAgentsBytes bounds what another server says about its agents.

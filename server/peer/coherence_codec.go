@@ -101,24 +101,24 @@ func (p *parts) addChanges(changes []commit.Change) {
 	}
 }
 
-// takeMessage adds a message to a batch.
-func takeMessage(b *coherence.Batch, m *peerproto.FollowDown) {
-	for _, e := range m.GetEntries() {
+func toEntries(messages []*peerproto.Entry) (entries []coherence.Entry) {
+	for _, e := range messages {
 		switch e := e.GetEntry().(type) {
 		case *peerproto.Entry_Effect:
-			b.Entries = append(b.Entries, coherence.Entry{Effect: toMessage(e.Effect)})
+			entries = append(entries, coherence.Entry{Effect: toMessage(e.Effect)})
 		case *peerproto.Entry_Changes:
-			b.Entries = append(b.Entries, coherence.Entry{Changes: toChanges(e.Changes)})
+			entries = append(entries, coherence.Entry{Changes: toChanges(e.Changes)})
 		}
 	}
-	for _, a := range m.GetAges() {
-		b.Ages = append(b.Ages, coherence.Age{Account: vedette.AccountName(a.GetAccount()), Fresh: toAge(a.GetFreshMillis()),
+	return entries
+}
+
+func toAges(messages []*peerproto.AccountAge) (ages []coherence.Age) {
+	for _, a := range messages {
+		ages = append(ages, coherence.Age{Account: vedette.AccountName(a.GetAccount()), Fresh: toAge(a.GetFreshMillis()),
 			Complete: toAge(a.GetCompleteMillis())})
 	}
-	b.Position, b.Pong = m.GetPosition(), m.GetPong()
-	if m.GetHasAges() && b.Ages == nil {
-		b.Ages = []coherence.Age{}
-	}
+	return ages
 }
 
 // maxAgeMillis is as much as a Duration holds.
