@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
-	"os"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/discover"
 	"github.com/vedette-io/vedette/server/membership"
 	"github.com/vedette-io/vedette/server/peer"
 	"github.com/vedette-io/vedette/server/store/sqldb"
@@ -19,8 +18,6 @@ type PeersConfig struct {
 	Address string
 	// Advertise is the host, or host:port, at which other servers reach that; empty for the address of this machine.
 	Advertise string
-	// RESTURL is where others reach the REST API; empty for the advertised host and the port of REST.
-	RESTURL string
 }
 
 // listenForPeers opens the port for other servers, and fills in what the table of servers says of this one.
@@ -42,27 +39,14 @@ func (s *Server) listenForPeers() error {
 	}
 	s.peerListener, s.identity = listener, identity
 	key := identity.Key()
-	url := s.cfg.Peers.RESTURL
-	if url == "" {
-		url = s.restURL(address)
-	}
+	_, url := discover.AddressURL(s.cfg.RESTTLS != nil, s.rest.Addr())
 	s.cfg.Store.Sharing = &sqldb.Sharing{URL: url, PeerAddress: address, PublicKey: key[:], Version: s.cfg.Version}
 	return nil
 }
 
-func (s *Server) restURL(peerAddress string) string {
-	scheme := "http"
-	if s.cfg.RESTTLS != nil {
-		scheme = "https"
-	}
-	host, _, _ := net.SplitHostPort(peerAddress) // advertised has made it
-	_, port, _ := net.SplitHostPort(s.rest.Addr().String())
-	return scheme + "://" + net.JoinHostPort(host, port)
-}
-
 // advertised returns the address at which other servers reach a listener.
 func advertised(configured string, listener net.Addr) (string, error) {
-	listenHost, port, err := net.SplitHostPort(listener.String())
+	_, port, err := net.SplitHostPort(listener.String())
 	if err != nil {
 		return "", fmt.Errorf("read the address for other servers: %w", err)
 	}
@@ -72,37 +56,8 @@ func advertised(configured string, listener net.Addr) (string, error) {
 		}
 		return net.JoinHostPort(configured, port), nil
 	}
-	if ip, err := netip.ParseAddr(listenHost); err == nil && !ip.IsUnspecified() {
-		return net.JoinHostPort(listenHost, port), nil
-	}
-	host, err := machineAddress()
-	if err != nil {
-		return "", err
-	}
-	return net.JoinHostPort(host, port), nil
-}
-
-// machineAddress returns the address of this machine, or of this pod: the one that its host name has, or else the first one that is not
-// of the machine only.
-func machineAddress() (string, error) {
-	var found []string
-	if name, err := os.Hostname(); err == nil {
-		found, _ = net.LookupHost(name) //nolint:noctx // a name of this machine
-	}
-	if all, err := net.InterfaceAddrs(); err == nil {
-		for _, a := range all {
-			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-				found = append(found, prefix.Addr().String())
-			}
-		}
-	}
-	for _, text := range found {
-		if ip, err := netip.ParseAddr(text); err == nil && ip.IsGlobalUnicast() {
-			return text, nil
-		}
-	}
-	return "", vedette.Errorf(vedette.Invalid,
-		"this machine has no address at which other servers could reach it: set server.peers.advertise to its host name or address")
+	address, _ := discover.AddressURL(false, listener)
+	return net.JoinHostPort(address.String(), port), nil
 }
 
 // peerMembers shows the servers that share the database as package peer wants them.
