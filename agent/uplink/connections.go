@@ -23,10 +23,10 @@ type connections struct {
 	current     connectionID // the one that serves; 0 for none
 	servesSince time.Time    // of current
 	isDraining  bool         // the server of current has asked to connect again
-	isEnding    bool         // current was told to end
+	isEnding    bool         // endConnection was emitted for current
 	next        connectionID // the one that is being opened; 0 for none
 	isReady     bool         // next has its Welcome
-	isRejected  bool         // the server of next has asked to connect again, and next was told to end
+	isRejected  bool         // the server of next has asked to connect again, and endConnection was emitted for next
 	nextDrain   *drained     // the server of next has asked to connect again, and next serves all the same; nil if not
 }
 

@@ -23,7 +23,7 @@ type connectionWorld struct {
 	*connections
 	now      time.Time
 	phases   map[connectionID]phase
-	told     map[connectionID]bool // to end
+	ending   map[connectionID]bool // endConnection was emitted
 	awaited  connectionID          // whose operations are awaited; 0 for none
 	pausing  bool
 	paused   time.Duration // the last pause
@@ -32,7 +32,7 @@ type connectionWorld struct {
 
 func newConnectionWorld() *connectionWorld {
 	return &connectionWorld{connections: &connections{pause: reconnectPause{pauses: Backoff{}.pauses(0)}}, now: time.Now(),
-		phases: map[connectionID]phase{}, told: map[connectionID]bool{}}
+		phases: map[connectionID]phase{}, ending: map[connectionID]bool{}}
 }
 
 func (w *connectionWorld) problem(format string, args ...any) {
@@ -88,8 +88,8 @@ func (w *connectionWorld) execute(e connectionEvent, effect connectionEffect, wa
 				w.problem("%d is to serve while %d does", effect.id, id)
 			}
 		}
-		if w.phases[effect.id] != ready || w.told[effect.id] {
-			w.problem("%d is to serve, but it is %s, told to end: %t", effect.id, w.phases[effect.id], w.told[effect.id])
+		if w.phases[effect.id] != ready || w.ending[effect.id] {
+			w.problem("%d is to serve, but it is %s, ending: %t", effect.id, w.phases[effect.id], w.ending[effect.id])
 		}
 		w.phases[effect.id] = serving
 	case endConnection:
@@ -99,9 +99,9 @@ func (w *connectionWorld) execute(e connectionEvent, effect connectionEffect, wa
 		if w.phases[effect.id] == serving && !w.isReady {
 			w.problem("%d is to end, and no other is ready", effect.id)
 		}
-		w.told[effect.id] = true
-		if w.told[w.current] && w.told[w.next] && w.phases[w.current] != gone && w.phases[w.next] != gone {
-			w.problem("both connections are told to end")
+		w.ending[effect.id] = true
+		if w.ending[w.current] && w.ending[w.next] && w.phases[w.current] != gone && w.phases[w.next] != gone {
+			w.problem("both connections are ending")
 		}
 	case awaitOperations:
 		w.awaited = effect.id
@@ -158,7 +158,7 @@ func (w *connectionWorld) check() {
 // settle lets all go well, and checks that then a connection serves whose server has not asked to connect again.
 func (w *connectionWorld) settle() {
 	for range 20 {
-		for id := range w.told {
+		for id := range w.ending {
 			if w.phases[id] != gone {
 				w.do(fmt.Sprint("end ", id))
 			}
@@ -178,8 +178,8 @@ func (w *connectionWorld) settle() {
 }
 
 func (w *connectionWorld) fingerprint() string {
-	return fmt.Sprint(w.current != 0, w.isDraining, w.next != 0, w.isReady, w.isRejected, w.isEnding, w.nextDrain != nil, w.phases[w.next], w.told[w.current],
-		w.told[w.next], w.awaited != 0, w.pausing, w.pause.bound, w.now.Sub(w.servesSince) > stableAfter)
+	return fmt.Sprint(w.current != 0, w.isDraining, w.next != 0, w.isReady, w.isRejected, w.isEnding, w.nextDrain != nil, w.phases[w.next], w.ending[w.current],
+		w.ending[w.next], w.awaited != 0, w.pausing, w.pause.bound, w.now.Sub(w.servesSince) > stableAfter)
 }
 
 // TestConnectionsInEveryOrder runs all orders of what may happen to connections, and checks what must always hold.

@@ -215,7 +215,7 @@ func TestFaults(t *testing.T) {
 			do()
 			t.Logf("%s: %v", name, time.Since(began).Round(time.Millisecond))
 		}
-		pause := func(d time.Duration) { time.Sleep(d) } // the world goes on by itself
+		pause := func(d time.Duration) { time.Sleep(d) } // how long a fault lasts; writers and readers go on
 		phase("nothing fails", func() { pause(2 * time.Second) })
 		phase("kill -9", func() {
 			f.servers[0].Kill()
