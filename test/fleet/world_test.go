@@ -127,11 +127,12 @@ func (w *realCluster) expire(t *testing.T) {
 // eventLog is a sink that records the events of each feed, without what differs between two
 // clusters with the same objects.
 type eventLog struct {
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at each event
-	feeds   map[vedette.Feed][]string
-	items   map[vedette.Feed][]string // of snapshots in progress
-	marks   map[vedette.Feed]vedette.Mark
+	mu        sync.Mutex
+	changed   chan struct{} // closed and replaced at each event
+	feeds     map[vedette.Feed][]string
+	items     map[vedette.Feed][]string // of snapshots in progress
+	marks     map[vedette.Feed]vedette.Mark
+	isStopped bool // a watcher is being stopped
 }
 
 func newEventLog() *eventLog {
@@ -139,11 +140,18 @@ func newEventLog() *eventLog {
 		items: map[vedette.Feed][]string{}, marks: map[vedette.Feed]vedette.Mark{}}
 }
 
+// setStopped says whether what a watcher says is left out, because it is being stopped.
+func (s *eventLog) setStopped(isStopped bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isStopped = isStopped
+}
+
 func (s *eventLog) Put(ctx context.Context, e watch.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.Raw != nil && strings.Contains(identity(e.Raw), " kube-system/") {
-		return ctx.Err() // created by a real API server and not simulated
+	if s.isStopped || e.Raw != nil && strings.Contains(identity(e.Raw), " kube-system/") {
+		return ctx.Err() // said while its connections end; or created by a real API server and not simulated
 	}
 	switch e.Type {
 	case watch.Declare, watch.Bookmark: // bookmarks have no fixed time
@@ -237,8 +245,10 @@ func run(t *testing.T, w world, selection watch.Selection, s *eventLog, streamed
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	watcher := watch.NewWatcher(c, selection, s, watch.Config{StreamSnapshots: streamed, Log: slog.New(slog.DiscardHandler)})
+	s.setStopped(false)
 	go func() { done <- watcher.Run(ctx, marks) }()
 	return func() {
+		s.setStopped(true)
 		cancel()
 		<-done
 		c.Close()
