@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette/test/controlplane"
+	"github.com/vedette-io/vedette/test/databases"
 	"github.com/vedette-io/vedette/test/ports"
 	"github.com/vedette-io/vedette/test/programs"
 	"github.com/vedette-io/vedette/test/prometheus"
@@ -28,7 +29,7 @@ import (
 const dataTimeout = 3 * time.Minute
 
 // TestPanelsHaveData runs an agent, a server and a Prometheus that scrapes both, and checks that
-// every query of every panel returns numbers while there is traffic.
+// every query of every panel returns numbers while there is traffic. Another server with another agent shares the database.
 func TestPanelsHaveData(t *testing.T) {
 	b := binaries(t)
 	w := startPrograms(t)
@@ -123,13 +124,30 @@ func startPrograms(t *testing.T) *installation {
 	bin := buildPrograms(t)
 	upstream := httptest.NewServer(http.HandlerFunc(serveUpstream))
 	t.Cleanup(upstream.Close)
+	database := databases.PostgreSQL(t)
 	w.run(filepath.Join(bin, "vedette-server"), fmt.Sprintf(`
 dataDir: %q
-server.port: %s
+server: {id: server-0, port: %s, peers: {address: 127.0.0.1, port: %s}}
 grpc.server.port: %s
 prometheus: {enabled: true, port: %s}
 upstream.baseUrl: %s
-`, t.TempDir(), rest, grpc, serverMetrics, upstream.URL))
+sql.url: %q
+kubesvc.cluster: database
+`, t.TempDir(), rest, port(), grpc, serverMetrics, upstream.URL, database))
+	otherGRPC := port()
+	w.run(filepath.Join(bin, "vedette-server"), fmt.Sprintf(`
+dataDir: %q
+server: {id: server-1, port: %s, peers: {address: 127.0.0.1, port: %s}}
+grpc.server.port: %s
+sql.url: %q
+kubesvc.cluster: database
+`, t.TempDir(), port(), port(), otherGRPC, database))
+	w.run(filepath.Join(bin, "vedette-agent"), fmt.Sprintf(`
+agentId: agent-of-server-1
+clouddriver: {grpc: "127.0.0.1:%s", insecure: true}
+server: {host: 127.0.0.1, port: %s}
+kubernetes.accounts: [{name: other, kubeconfigFile: %q}]
+`, otherGRPC, port(), w.plane.Kubeconfig()))
 	w.run(filepath.Join(bin, "vedette-agent"), fmt.Sprintf(`
 clouddriver: {grpc: "127.0.0.1:%s", insecure: true}
 server: {host: 127.0.0.1, port: %s}
@@ -195,6 +213,7 @@ func (w *installation) sendTraffic(round int) {
 	}
 	w.send(http.MethodPost, "/vedette/v1/operations", fmt.Sprintf(`{"account":"prod","verb":"scale","kind":"deployment","namespace":"default","name":"web","replicas":%d}`, round%5))
 	w.send(http.MethodPost, "/kubernetes/ops", fmt.Sprintf(`[{"scaleManifest":{"account":"prod","manifestName":"deployment web","location":"default","replicas":%d}}]`, round%7))
+	w.send(http.MethodPost, "/vedette/v1/operations", `{"account":"other","verb":"get","kind":"deployment","namespace":"default","name":"web"}`)
 	for _, path := range []string{"/applications/web/serverGroups", "/applications/web/serverGroups", "/credentials", "/vedette/v1/accounts", "/no/such/path/at/all",
 		"/networks/aws", "/subnets/aws"} {
 		w.send(http.MethodGet, path, "")
