@@ -122,10 +122,10 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	// Connected agents stay until tasks and operations have ended, because these reach clusters through them.
 	serving, stopServing := context.WithCancel(lease.ctx)
 	defer stopServing()
-	// The dispatcher ends after the port for other servers, because it waits for what these have sent.
 	// Operations of other servers reach agents through this one until these have left.
 	relaying, stopRelaying := context.WithCancel(lease.ctx)
 	defer stopRelaying()
+	// The dispatcher ends after the port for other servers, because it waits for what these have sent.
 	dispatching, stopDispatching := context.WithCancel(lease.ctx)
 	defer stopDispatching()
 	if v.peers == nil {
