@@ -23,7 +23,7 @@ func TestNameChangesItsClusterByDecision(t *testing.T) {
 	defer st.Close()
 	log := slog.New(slog.DiscardHandler)
 	rules := accounts.New(accounts.Config{}, st, log)
-	admin := accountAdmin{assigner.New("s1", assignment.Config{}, st, rules, log), rules}
+	admin := accountAdmin{assignments: assigner.New("s1", assignment.Config{}, st, rules, log), accounts: rules}
 	join := func(id vedette.AgentID, uid string) (register func()) {
 		m := admin.assignments.Join(assignment.Agent{ID: id}, func(assignment.Assignment) {})
 		return func() {

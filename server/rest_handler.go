@@ -36,7 +36,7 @@ func (s *Server) newRESTHandler(v *services) (http.Handler, error) {
 	mux.Handle("/vedette/v1/", api.New(api.Config{
 		ReadLimiter:   readLimiter,
 		StreamLimiter: readlimit.NewUniform(readlimit.Config{Bytes: membudget.Fit(streamBytes, s.cfg.Memory), Wait: time.Second}),
-		Store:         st, Hub: v.hub, Fleet: v.fleet(), Accounts: accountAdmin{v.assignments, v.accounts},
+		Store:         st, Hub: v.hub, Fleet: v.fleet(), Accounts: v.accountAdmin(),
 		Dispatch: v.operations, Kinds: v.kinds,
 		History: func() api.History {
 			keep, maxBytes, size := v.dispatcher.History()

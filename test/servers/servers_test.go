@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,6 +96,40 @@ func TestAnyServer(t *testing.T) {
 		}
 		for i, s := range servers {
 			in.await(fmt.Sprintf("the cluster at server %d", i), func() bool { return clusters(s) > 0 })
+		}
+	})
+}
+
+// TestAccountsThatAreRemoved removes accounts at one server, whose agents have gone, and lists the accounts at the others at once.
+func TestAccountsThatAreRemoved(t *testing.T) {
+	onSharedDatabases(t, func(t *testing.T, url string) {
+		in := newInstallation(t, url)
+		servers := []*oneServer{in.startServer("s0"), in.startServer("s1"), in.startServer("s2")}
+		names := func(s *oneServer) (all []string) {
+			var list []struct{ Name string }
+			s.get("/credentials", &list)
+			for _, account := range list {
+				all = append(all, account.Name)
+			}
+			return all
+		}
+		for round := range 6 {
+			account := vedette.AccountName(fmt.Sprint("removed-", round))
+			stop := in.startAgent(vedette.AgentID(account), servers[round%3], account, "ConfigMap")
+			for _, s := range servers {
+				s.awaitLive(account, 1)
+				in.await("the account", func() bool { return slices.Contains(names(s), string(account)) })
+			}
+			stop()
+			at := servers[(round+1)%3]
+			in.await("the removal", func() bool {
+				return at.do(http.MethodPost, "/vedette/v1/accounts/"+string(account)+"/release", object{}, nil) == http.StatusOK
+			})
+			for i, s := range servers {
+				if all := names(s); slices.Contains(all, string(account)) {
+					t.Errorf("round %d: server %d lists %v after the account was removed", round, i, all)
+				}
+			}
 		}
 	})
 }
