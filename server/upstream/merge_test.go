@@ -91,6 +91,9 @@ var mergeCases = []mergeCase{
 		`[{"name":"embedded-artifact","types":["embedded/base64","remote/base64"],"type":"artifacts-embedded"},{"name":"helm","types":["helm/chart"]},{"name":"s3","types":["s3/object"]}]`,
 		`[{"name":"embedded-artifact","types":["embedded/base64"],"type":"artifacts-embedded"},{"name":"helm","types":["helm/chart"]},` +
 			`{"name":"embedded-artifact","type":"artifacts-embedded","types":["remote/base64"]},{"name":"s3","types":["s3/object"]}]`},
+	{"artifact accounts that are there twice", "artifacts/credentials", "/artifacts/credentials", `[]`,
+		`[{"name":"s3","types":["s3/object"]},{"name":"s3","types":["s3/object"]},{"name":"s3","types":["s3/object","gcs/object"]},{"name":"empty","types":[]},{"name":"empty","types":[]}]`,
+		`[{"name":"s3","types":["s3/object"]},{"name":"s3","types":["gcs/object"]},{"name":"empty","types":[]}]`},
 }
 
 const notFoundBody = `{"status":404}`

@@ -16,21 +16,22 @@ type ArtifactAccount struct {
 
 // ArtifactAccounts merges two lists of artifact accounts. Of an account that both have, this
 // server's entry stays, and the upstream Clouddriver's keeps the types that this server lacks: the
-// same rule decides who fetches an artifact.
+// same rule decides who fetches an artifact. It holds for two entries of the upstream Clouddriver too:
+// the first one that has a name and a type serves it.
 func ArtifactAccounts(m *Merge) error {
 	var all [][]byte
-	local := map[string][]string{}
+	shown := map[string][]string{} // types by account
 	err := m.eachElement(m.Local, func(raw []byte) error {
 		all = append(all, raw)
 		a, err := m.readArtifactAccount(raw)
-		local[a.Name] = append(local[a.Name], a.Types...)
+		shown[a.Name] = append(shown[a.Name], a.Types...)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	err = m.eachElement(m.Theirs, func(raw []byte) error {
-		rest, err := m.withoutTypes(raw, local)
+		rest, err := m.withoutTypes(raw, shown)
 		if rest != nil {
 			all = append(all, rest)
 		}
@@ -54,20 +55,21 @@ func (m *Merge) readArtifactAccount(raw []byte) (ArtifactAccount, error) {
 	return a, nil
 }
 
-// withoutTypes returns an entry without the types that local has under the same name; nil if no type
-// is left.
-func (m *Merge) withoutTypes(raw []byte, local map[string][]string) ([]byte, error) {
+// withoutTypes returns an entry without the types that shown has under the same name, and adds the
+// rest to shown; nil if no type is left.
+func (m *Merge) withoutTypes(raw []byte, shown map[string][]string) ([]byte, error) {
 	a, err := m.readArtifactAccount(raw)
 	if err != nil {
 		return nil, err
 	}
-	localTypes, isKnown := local[a.Name]
-	if !isKnown {
-		return raw, nil
-	}
-	rest := slices.DeleteFunc(a.Types, func(t string) bool { return slices.Contains(localTypes, t) })
-	if len(rest) == 0 {
+	types, isShown := shown[a.Name]
+	rest := slices.DeleteFunc(slices.Clone(a.Types), func(t string) bool { return slices.Contains(types, t) })
+	shown[a.Name] = append(types, rest...)
+	switch {
+	case isShown && len(rest) == 0:
 		return nil, nil
+	case len(rest) == len(a.Types):
+		return raw, nil
 	}
 	var entry map[string]json.RawMessage
 	if err := exactjson.Unmarshal(raw, &entry, exactjson.Limits{}); err != nil {
