@@ -33,6 +33,7 @@ func (s *Server) shareDatabase(v *services) {
 		m := e.Message()
 		v.coherence.Publish(coherence.Entry{Effect: &m})
 	}})
+	v.hub.OnAwait(v.coherence.AwaitChanges)
 	v.hub.OnPublish(func(changes []commit.Change) { v.coherence.Publish(coherence.Entry{Changes: changes}) })
 }
 

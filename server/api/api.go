@@ -55,6 +55,8 @@ type readStore interface {
 // hub publishes changes after they are committed.
 type hub interface {
 	Subscribe(want func(commit.Change) bool) *ingest.Subscription
+	// Await waits until the changes of other servers come, too.
+	Await(ctx context.Context) error
 }
 
 // fleet knows the connected agents.

@@ -118,6 +118,9 @@ func (s *changeStream) prepare(table bool) error {
 func (s *changeStream) run(ctx context.Context) {
 	sub := s.Hub.Subscribe(s.wants)
 	defer sub.Close()
+	if s.Hub.Await(ctx) != nil {
+		return
+	}
 	err := s.start(ctx)
 	heartbeat := time.NewTicker(s.HeartbeatInterval)
 	defer heartbeat.Stop()

@@ -42,7 +42,7 @@ type Config struct {
 	Take func(Entry)
 	// TakeAll is called when anything may have changed.
 	TakeAll func()
-	// WantsChanges reports whether there are readers of live events.
+	// WantsChanges reports whether there are readers of live events. It must not call the Coherence.
 	WantsChanges func() bool
 	Log          *slog.Logger
 }
@@ -54,16 +54,77 @@ type Coherence struct {
 	cfg Config
 
 	mu        sync.Mutex
-	followers map[string]*follower // by the token of the other server's process; only connected ones
+	followers map[string]connected // by the token of the other server's process
+	answered  chan struct{}        // closed and replaced when a server has answered, or is not connected any more
 	reported  map[string]reported  // by the same; also those that are not connected now
 
 	// since is since when this server was current at the latest; nil if it is not. It holds for Validity.
 	since atomic.Pointer[time.Time]
 }
 
+// connected is what is known of a server that is connected.
+type connected struct {
+	*follower
+
+	soon chan struct{} // holds an element if the next ping is sent at once
+}
+
+// pingSoon makes the next ping be sent at once.
+func (c connected) pingSoon() {
+	select {
+	case c.soon <- struct{}{}:
+	default:
+	}
+}
+
 // New returns a Coherence that hears nobody before Run.
 func New(cfg Config) *Coherence {
-	return &Coherence{Publisher: NewPublisher(), cfg: cfg, followers: map[string]*follower{}, reported: map[string]reported{}}
+	return &Coherence{Publisher: NewPublisher(), cfg: cfg, followers: map[string]connected{}, reported: map[string]reported{},
+		answered: make(chan struct{})}
+}
+
+// AwaitChanges waits until the other servers send their changes, so that none is missing after it. A reader of live events that has
+// begun before must call it, because servers send no changes while nobody reads them. It does not wait for a server that is not connected,
+// nor for longer than Validity: TakeAll is called when the changes of such a server come. The error is that of ctx.
+func (c *Coherence) AwaitChanges(ctx context.Context) error {
+	timeout := time.NewTimer(Validity)
+	defer timeout.Stop()
+	for isLate := false; ; {
+		answered, isWaiting := c.wantChanges(isLate)
+		if !isWaiting {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-answered:
+		case <-timeout.C:
+			isLate = true
+		}
+	}
+}
+
+// wantChanges makes servers that do not send their changes be asked at once, and reports whether there are any. If it is late, it only
+// notes that something is missing.
+func (c *Coherence) wantChanges(isLate bool) (answered <-chan struct{}, isWaiting bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.followers {
+		if f.hears {
+			continue
+		}
+		isWaiting = !isLate
+		f.missesChange = f.missesChange || isLate
+		if f.wanted == 0 {
+			f.pingSoon()
+		}
+	}
+	return c.answered, isWaiting
+}
+
+func (c *Coherence) notifyAnsweredLocked() {
+	close(c.answered)
+	c.answered = make(chan struct{})
 }
 
 // Reported returns what another server says about an account that an agent of it reports, and whether one does. If that server is not heard
@@ -110,7 +171,7 @@ func (c *Coherence) refresh() {
 			continue
 		}
 		f := c.followers[s.Token]
-		if f == nil || f.since.IsZero() {
+		if f.follower == nil || f.since.IsZero() {
 			c.since.Store(nil)
 			return
 		}
@@ -200,33 +261,32 @@ func (c *Coherence) followOnce(ctx context.Context, s sqldb.SharingServer) error
 	if err != nil {
 		return err
 	}
-	f := &follower{}
+	f := connected{&follower{}, make(chan struct{}, 1)}
 	c.mu.Lock()
 	c.followers[s.Token] = f
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
 		delete(c.followers, s.Token)
+		c.notifyAnsweredLocked()
 		c.mu.Unlock()
 		c.refresh()
 	}()
-	confirm := make(chan struct{}, 1)
-	group.Go(func() error { return c.sendPings(ctx, f, stream, confirm) })
-	group.Go(func() error { return c.receive(s.Token, f, stream, confirm) })
+	group.Go(func() error { return c.sendPings(ctx, f, stream) })
+	group.Go(func() error { return c.receive(s.Token, f, stream) })
 	return group.Wait()
 }
 
 // sendPings sends a ping each PingInterval, and when something was taken in, so that the other server need not wait for that.
-func (c *Coherence) sendPings(ctx context.Context, f *follower, stream Stream, confirm <-chan struct{}) error {
+func (c *Coherence) sendPings(ctx context.Context, f connected, stream Stream) error {
 	tick := time.NewTicker(PingInterval)
 	defer tick.Stop()
 	var askedReports time.Time
 	for {
 		now := time.Now()
 		c.mu.Lock()
-		ping := f.ping(now)
+		ping := f.ping(now, c.cfg.WantsChanges()) // a reader that begins after that finds whether it was counted
 		c.mu.Unlock()
-		ping.WantsChanges = c.cfg.WantsChanges()
 		if ping.WantsReports = now.Sub(askedReports) >= reportsInterval; ping.WantsReports {
 			askedReports = now
 		}
@@ -237,14 +297,14 @@ func (c *Coherence) sendPings(ctx context.Context, f *follower, stream Stream, c
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
-		case <-confirm:
+		case <-f.soon:
 		}
 	}
 }
 
 // receive takes in what the other server tells. What it has changed before the stream began is not known, so everything may have changed
 // when it answers the first time.
-func (c *Coherence) receive(token string, f *follower, stream Stream, confirm chan<- struct{}) error {
+func (c *Coherence) receive(token string, f connected, stream Stream) error {
 	hasBegun := false
 	for {
 		batch, err := stream.Receive()
@@ -260,7 +320,14 @@ func (c *Coherence) receive(token string, f *follower, stream Stream, confirm ch
 		}
 		c.mu.Lock()
 		sent, isAnswer := f.taken(batch.Position, batch.Pong)
+		isMissed := f.takeMissed()
+		if isAnswer {
+			c.notifyAnsweredLocked()
+		}
 		c.mu.Unlock()
+		if isMissed {
+			c.cfg.TakeAll()
+		}
 		if isAnswer {
 			c.refresh()
 		}
@@ -268,10 +335,7 @@ func (c *Coherence) receive(token string, f *follower, stream Stream, confirm ch
 			c.takeReports(token, reportsOf(batch.Ages, sent))
 		}
 		if len(batch.Entries) > 0 {
-			select {
-			case confirm <- struct{}{}:
-			default:
-			}
+			f.pingSoon()
 		}
 	}
 }

@@ -43,6 +43,8 @@ type server struct {
 	since  time.Time
 	others membership.Servers
 	change chan struct{}
+
+	listeners map[*listener]bool
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -52,9 +54,11 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 // join starts a server, which has a row from now on.
 func (w *world) join(ctx context.Context, token string) *server {
-	s := &server{w: w, token: token, change: make(chan struct{})}
-	s.Coherence = New(Config{Token: token, Servers: s, Open: s.open, Take: func(Entry) { s.forget() }, TakeAll: s.forget,
-		WantsChanges: func() bool { return false }, Log: slog.New(slog.DiscardHandler)})
+	s := &server{w: w, token: token, change: make(chan struct{}), listeners: map[*listener]bool{}}
+	s.Coherence = New(Config{Token: token, Servers: s, Open: s.open,
+		Take:         func(e Entry) { s.forget(); s.tell(e.Changes) },
+		TakeAll:      func() { s.forget(); s.lose() },
+		WantsChanges: s.hasListeners, Log: slog.New(slog.DiscardHandler)})
 	w.mu.Lock()
 	w.servers[token] = s
 	w.mu.Unlock()
@@ -217,9 +221,11 @@ func (s *server) open(ctx context.Context, to sqldb.SharingServer) (Stream, erro
 	if other == nil || cut {
 		return nil, errCut
 	}
+	ctx, end := context.WithCancel(ctx)
 	l := &link{ctx: ctx, world: s.w, name: name, pings: make(chan timed[Ping], 1000), down: make(chan timed[Batch], 1000)}
 	r := other.NewReader()
 	go func() {
+		defer end() // both sides see it
 		defer r.Close()
 		for {
 			p, err := receive(l, l.pings)

@@ -154,7 +154,7 @@ func TestPingsAreAnsweredOnce(t *testing.T) {
 	start := time.Now()
 	at := func(d time.Duration) time.Time { return start.Add(d) }
 	var f follower
-	first, second := f.ping(at(0)), f.ping(at(time.Second))
+	first, second := f.ping(at(0), false), f.ping(at(time.Second), false)
 	f.taken(10, second.ID)
 	f.taken(9, first.ID) // comes late
 	f.taken(11, 99)      // was never sent
@@ -162,7 +162,7 @@ func TestPingsAreAnsweredOnce(t *testing.T) {
 		t.Errorf("got %+v, want that it is current since the second ping", f)
 	}
 	for i := range 100 {
-		f.ping(at(time.Duration(i) * time.Second))
+		f.ping(at(time.Duration(i)*time.Second), false)
 	}
 	if len(f.sent) > 20 {
 		t.Errorf("%d pings wait for an answer", len(f.sent))
@@ -177,7 +177,7 @@ func TestReportsLookNoFresherElsewhere(t *testing.T) {
 	r := p.NewReader()
 	var f follower
 	sent := now.Add(time.Hour) // by the other clock
-	ping := f.ping(sent)
+	ping := f.ping(sent, false)
 	ping.WantsReports = true
 	r.Ping(ping)
 	batch, err := r.Next(t.Context(), func() []Report { return reports })

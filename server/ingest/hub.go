@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -22,14 +23,24 @@ type Hub struct {
 	subscribers int
 	published   chan struct{} // closed and replaced when the log grows
 	forward     func([]commit.Change)
+	await       func(context.Context) error
 }
 
 // NewHub returns a hub without subscribers.
-func NewHub() *Hub { return &Hub{published: make(chan struct{}), forward: func([]commit.Change) {}} }
+func NewHub() *Hub {
+	return &Hub{published: make(chan struct{}), forward: func([]commit.Change) {}, await: func(context.Context) error { return nil }}
+}
 
 // OnPublish sets what is called with the changes that this server has committed, for other servers. It must not block, and may keep the
 // slice. Call OnPublish before anything is published.
 func (h *Hub) OnPublish(forward func([]commit.Change)) { h.forward = forward }
+
+// OnAwait sets what Await calls. Call OnAwait before anything is published.
+func (h *Hub) OnAwait(await func(context.Context) error) { h.await = await }
+
+// Await waits until the changes of other servers come, too. Of what they commit after that, a subscription that has begun before misses
+// nothing, or ends as one that has fallen behind. The error is that of ctx.
+func (h *Hub) Await(ctx context.Context) error { return h.await(ctx) }
 
 // HasSubscribers reports whether anybody wants changes.
 func (h *Hub) HasSubscribers() bool {

@@ -51,12 +51,12 @@ func onSharedDatabases(t *testing.T, test func(t *testing.T, url string)) {
 
 // installation is several servers on one database.
 type installation struct {
-	t   *testing.T
+	t   testing.TB
 	url string
 	log *logbuffer.Buffer
 }
 
-func newInstallation(t *testing.T, url string) *installation {
+func newInstallation(t testing.TB, url string) *installation {
 	in := &installation{t: t, url: url, log: &logbuffer.Buffer{}}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -108,7 +108,7 @@ func (in *installation) startAgent(id vedette.AgentID, to *oneServer, account ve
 }
 
 // runInBackground runs a function until stop is called, which may be called again.
-func runInBackground(t *testing.T, run func(context.Context) error) (stop func()) {
+func runInBackground(t testing.TB, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group errgroup.Group
 	group.Go(func() error { return run(ctx) })
