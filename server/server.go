@@ -122,6 +122,7 @@ func Listen(cfg Config, log *slog.Logger) (*Server, error) {
 		cfg.Metrics = metrics.New(cfg.Version)
 	}
 	cfg.Store.OnTransaction = cfg.Metrics.TransactionEnded
+	cfg.Store.OnReplicaRead = cfg.Metrics.ReplicaRead
 	cfg.Store.Server, cfg.Store.Host = cfg.ID, cfg.Host
 	cfg.AgentServer.ServerID, cfg.AgentServer.Version = cfg.ID, cfg.Version
 	cfg.Dispatch.Server, cfg.Tasks.Server = cfg.ID, cfg.ID

@@ -31,6 +31,7 @@ func TestSettingsCount(t *testing.T) {
 		{"sql: {url: 'postgres://h/d', user: u, password: p}", "postgres://u:p@h/d", func(c server.Config) any { return c.Store.URL }},
 		{"sql.connectionPools: {other: {jdbcUrl: 'jdbc:mysql://h/d', user: u, password: p, default: true}}", "mysql://u:p@h/d",
 			func(c server.Config) any { return c.Store.URL }},
+		{"sql: {url: 'postgres://h/d', readReplicas: ['postgres://r/d'], user: u}", "[postgres://u@r/d]", func(c server.Config) any { return c.Store.Replicas }},
 		{"server: {address: 10.1.2.3, port: 1}", "10.1.2.3:1", func(c server.Config) any { return c.REST }},
 		{"server.hosts: [h]", "[h]", func(c server.Config) any { return c.RESTHosts }},
 		{"server.trustedCallers: [10.1.0.0/16, gate]", "10.1.0.0/16 gate", func(c server.Config) any { return c.TrustedCallers }},

@@ -37,7 +37,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		ID: vedette.ServerID(cmp.Or(cfg.Server.ID, hostname)), Host: hostname, Version: version.String(), DataDir: cfg.DataDir,
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts,
 		Memory: available, ReadBytes: cfg.Server.ReadBytes, GRPC: cfg.GRPCListen().Address,
-		Store:    sqldb.Config{URL: cfg.Database().Reveal(), Log: log},
+		Store:    sqldb.Config{URL: cfg.Database().Reveal(), Replicas: cfg.Replicas(), Log: log},
 		Accounts: cfg.Accounts.Config, Ingest: cfg.Agents.Ingest, AgentServer: cfg.Agents.Server,
 		Dispatch: cfg.History.Config, Tasks: cfg.Tasks.Config,
 		Clouddriver: clouddriver.Config{

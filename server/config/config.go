@@ -53,6 +53,7 @@ type Config struct {
 
 	configload.Loaded
 	database DatabaseURL
+	replicas []string // URLs with passwords
 	location location
 }
 

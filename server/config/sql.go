@@ -22,6 +22,9 @@ type SQL struct {
 	User string `config:"user"`
 	// Password, if the URL does not contain one.
 	Password configfile.Secret `config:"password"`
+	// Databases that follow the one of url: streaming replicas of PostgreSQL, or other nodes of a Galera cluster. Views are read
+	// from one that has all commits, and from the primary while none has. The forms are those of url; user and password are used, too.
+	ReadReplicas []DatabaseURL `config:"readReplicas"`
 	// Clouddriver's form. The pool named default is used, or the one with default: true. Keys of a pool:
 	// jdbcUrl, user, password, default. Its other keys have no effect.
 	ConnectionPools map[string]ConnectionPool `config:"connectionPools"`
@@ -192,6 +195,7 @@ func (c *Config) chooseDatabase() {
 	}
 	if raw == "" {
 		c.database = NewDatabaseURL("sqlite:" + filepath.Join(c.DataDir, "vedette.db"))
+		c.readReplicas("", "")
 		return
 	}
 	found, dropped, err := databaseURL(raw, user, password)
@@ -200,10 +204,36 @@ func (c *Config) chooseDatabase() {
 		return
 	}
 	c.database = found
+	c.readReplicas(user, password)
 	if len(dropped) > 0 {
 		c.Report.Checker().Notice(key, "JDBC parameters without a counterpart are ignored: %s", strings.Join(dropped, ", "))
 	}
 }
+
+// readReplicas sets the read replicas. They are of the same kind as the database.
+func (c *Config) readReplicas(user, password string) {
+	kind, _, _ := strings.Cut(c.database.Reveal(), ":")
+	for i, address := range c.SQL.ReadReplicas {
+		key := fmt.Sprintf("sql.readReplicas[%d]", i)
+		if kind == "sqlite" {
+			c.Report.Checker().Problem(key, ": SQLite has no replicas: remove it, or set sql.url to a PostgreSQL or MariaDB database")
+			continue
+		}
+		found, _, err := databaseURL(address.Reveal(), user, password)
+		if err != nil {
+			c.Report.Checker().Problem(key, ": %s", err)
+			continue
+		}
+		if scheme, _, _ := strings.Cut(found.Reveal(), ":"); scheme != kind {
+			c.Report.Checker().Problem(key, ": it must be a %s URL, because the database is one", kind)
+			continue
+		}
+		c.replicas = append(c.replicas, found.Reveal())
+	}
+}
+
+// Replicas returns the URLs of the read replicas, with their passwords.
+func (c *Config) Replicas() []string { return c.replicas }
 
 // pool returns Clouddriver's default pool and its name; "" if there is none.
 func (s SQL) pool() (ConnectionPool, string) {

@@ -28,3 +28,28 @@ func TestConnectionPoolProblems(t *testing.T) {
 		}
 	}
 }
+
+// TestReadReplicaProblems checks sql.readReplicas. No message quotes a URL, which may contain a password.
+func TestReadReplicaProblems(t *testing.T) {
+	for _, tt := range []struct{ sql, want string }{
+		{"{url: 'postgres://h/d', readReplicas: ['postgres://r1/d', 'jdbc:postgresql://r2/d'], user: u, password: secret}", ""},
+		{"{url: 'postgres://h/d', readReplicas: ['mysql://r1/d']}", `"sql.readReplicas[0]": it must be a postgres URL`},
+		{"{url: 'postgres://h/d', readReplicas: ['postgres://r1/d', 'secret']}", `"sql.readReplicas[1]": this is not the URL of a database`},
+		{"{url: 'sqlite:/f', readReplicas: ['sqlite:/secret']}", `"sql.readReplicas[0]": SQLite has no replicas`},
+		{"{readReplicas: ['postgres://r1/d']}", `"sql.readReplicas[0]": SQLite has no replicas`},
+		{"{connectionPools: {default: {jdbcUrl: 'jdbc:mysql://h/d', user: u, password: secret}}, readReplicas: ['mysql://r1/d']}", ""},
+	} {
+		c, err := parse("c.yml", []byte("sql: "+tt.sql), nil)
+		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("%s: got %v, want %q", tt.sql, err, tt.want)
+		}
+		if err != nil {
+			continue
+		}
+		for _, replica := range c.Replicas() {
+			if !strings.Contains(replica, "u:secret@r") {
+				t.Errorf("%s: got %s, want it with user and password", tt.sql, replica)
+			}
+		}
+	}
+}

@@ -30,6 +30,7 @@ type Metrics struct {
 	ingest           ingestMetrics
 	transactions     *prometheus.CounterVec
 	transactionTime  *prometheus.HistogramVec
+	replicaReads     *prometheus.CounterVec
 	requests         *prometheus.CounterVec
 	requestTime      *prometheus.HistogramVec
 	operations       *prometheus.CounterVec
@@ -135,6 +136,12 @@ func (m *Metrics) addStore() {
 	}
 	m.transactionTime = m.Histogram("vedette_server_store_transaction_duration_seconds",
 		"Time of an attempt to write to the database, with the wait for a connection.", metricset.LatencyBounds())
+	m.replicaReads = m.Counter("vedette_server_database_replica_reads_total",
+		"Reads that a read replica could have answered, by result: replica (it has), behind (none had the last commits in time, so the primary was read) or "+
+			"failed (none answered, so the primary was read).", "result")
+	for _, result := range sqldb.ReplicaResults {
+		m.replicaReads.WithLabelValues(string(result))
+	}
 	m.State.WriteProblem = m.SampledGauge("vedette_server_database_write_problem",
 		"1 while the database takes no writes, by reason: disk_full, or read_only, as after a failover. Otherwise 0.", "reason")
 	m.State.DiskFree = m.SampledGauge("vedette_server_database_disk_free_bytes", "Room on the file system of a SQLite database.")
@@ -234,6 +241,11 @@ func (m *Metrics) LeaseHeld(held bool) {
 func (m *Metrics) TransactionEnded(result sqldb.TransactionResult, took time.Duration) {
 	m.transactions.WithLabelValues(string(result)).Inc()
 	m.transactionTime.WithLabelValues().Observe(took.Seconds())
+}
+
+// ReplicaRead counts a read that a replica could have answered.
+func (m *Metrics) ReplicaRead(result sqldb.ReplicaResult) {
+	m.replicaReads.WithLabelValues(string(result)).Inc()
 }
 
 // RequestEnded counts a REST request.

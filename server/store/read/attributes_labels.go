@@ -38,7 +38,7 @@ func (r *Reader) addLabels(ctx context.Context, rows []AttributesRow, labelsets 
 func (r *Reader) readLabelsets(ctx context.Context, ids []int64) (map[int64]map[string]string, error) {
 	sets, budget := make(map[int64]map[string]string, len(ids)), rowBudgetOf(ctx)
 	where, args := sqldb.Conditions{r.db.Dialect.In("id", ids)}.Where()
-	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err := r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var id int64
 		var text sql.RawBytes
 		if err := rows.Scan(&id, &text); err != nil {

@@ -64,7 +64,7 @@ func (r *Reader) scanAttributes(ctx context.Context, q attributesQuery) ([]Attri
 		dest = append(dest, &scanner.labelset)
 	}
 	clause, args := q.where.Where()
-	err = r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err = r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}

@@ -139,7 +139,7 @@ func (r *Reader) readClusters(ctx context.Context, accounts []vedette.AccountNam
 	read := map[vedette.AccountName][]storedCluster{}
 	left := map[vedette.AccountName]int{} // beyond the limit
 	where, args := registry.AccountCondition(accounts)
-	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err := r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var name string
 		var c storedCluster
 		err := rows.Scan(&name, &c.application, &c.Name, &c.Objects, &c.Managed)

@@ -82,7 +82,7 @@ func (r *Reader) buildNameFilter(ctx context.Context, accountID int64, account v
 	if uncertain {
 		return nil
 	}
-	err = r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err = r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var kind int64
 		var namespace, name string
 		err := rows.Scan(&kind, &namespace, &name)

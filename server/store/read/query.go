@@ -198,7 +198,7 @@ func (r *resolvedQuery) total(ctx context.Context) (total int64, err error) {
 		return r.feedTotal(ctx)
 	}
 	clause, args := slices.Concat(r.scope, r.filters).Where()
-	err = r.store.db.QueryOne(ctx, sqldb.ScanInto(&total), sqldb.Named("count the objects of a query", `SELECT COUNT(*) FROM `+r.tables()+clause), args...)
+	err = r.store.db.QueryOneAnywhere(ctx, sqldb.ScanInto(&total), sqldb.Named("count the objects of a query", `SELECT COUNT(*) FROM `+r.tables()+clause), args...)
 	return total, err
 }
 
@@ -269,7 +269,7 @@ func (r *resolvedQuery) scanInOrder(ctx context.Context) ([]scannedRow, error) {
 // nextAccounts returns at most n accounts, in the order of their names, and the last name.
 func (r *resolvedQuery) nextAccounts(ctx context.Context, where sqldb.Conditions, n int) (ids []int64, last string, err error) {
 	clause, args := where.Where()
-	err = r.store.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err = r.store.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id, &last)
 		ids = append(ids, id)
@@ -306,7 +306,7 @@ func (r *resolvedQuery) accountKinds(ctx context.Context, where sqldb.Conditions
 	}
 	clause, args := where.Where()
 	var pairs []accountKind
-	err := r.store.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err := r.store.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var p accountKind
 		err := rows.Scan(&p.accountID, &p.kindID, &p.position.account, &p.position.kind.Name, &p.position.kind.Group, &p.objects)
 		pairs = append(pairs, p)

@@ -53,7 +53,7 @@ func (r *Reader) scan(ctx context.Context, spec selectSpec) ([]scannedRow, error
 	clause, args := spec.where.Where()
 	var scanned []scannedRow
 	sets := map[int64]map[string]string{} // objects of one workload share one
-	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err := r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var f scannedRow
 		if err := rows.Scan(&f.accountID, &f.account, &f.KindID, &f.objectKind.Name, &f.objectKind.Group, &f.Namespace, &f.Name,
 			&f.labelset, &f.labels, &f.stored, &f.uid, &f.version, &f.owner, &f.head, &f.body); err != nil {
@@ -192,7 +192,7 @@ func (r *Reader) resourcesOf(ctx context.Context, scanned []scannedRow) (resourc
 		accounts[scanned[i].accountID], kinds[scanned[i].KindID] = true, true
 	}
 	where, args := sqldb.Conditions{r.db.Dialect.In("f.account_id", idsOf(accounts)), r.db.Dialect.In("f.kind_id", idsOf(kinds))}.Where()
-	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err := r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var key resourceKey
 		var short string
 		var r vedette.Resource

@@ -96,7 +96,7 @@ func (r *Reader) searchOnce(ctx context.Context, q SearchQuery) ([]SearchRow, er
 	}
 	var found []SearchRow
 	clause, args := c.clause(r)
-	err = r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err = r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var accountID, kindID int64
 		var r SearchRow
 		if err := rows.Scan(&accountID, &kindID, &r.Namespace, &r.Name, &r.Application, &r.Cluster); err != nil {
@@ -121,7 +121,7 @@ func (r *Reader) CountSearch(ctx context.Context, q SearchQuery) (int64, error) 
 	}
 	var n int64
 	clause, args := c.clause(r)
-	err = r.db.QueryOne(ctx, sqldb.ScanInto(&n), sqldb.Named("count found objects", `SELECT COUNT(*) FROM `+c.tables+clause), args...)
+	err = r.db.QueryOneAnywhere(ctx, sqldb.ScanInto(&n), sqldb.Named("count found objects", `SELECT COUNT(*) FROM `+c.tables+clause), args...)
 	return n, r.db.WrapError("count objects", err)
 }
 

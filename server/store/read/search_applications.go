@@ -68,7 +68,7 @@ func (c *searchConditions) addRules(ctx context.Context, r *Reader, q *SearchQue
 func (c *searchConditions) applications(ctx context.Context, r *Reader) ([]string, error) {
 	var names []string
 	clause, args := c.clause(r)
-	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err := r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		names = append(names, name)

@@ -66,7 +66,7 @@ func (r *Reader) matchLabelsets(ctx context.Context, selector labels.Selector, a
 		}
 	}
 	clause, args := where.Where()
-	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err := r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var id int64
 		var text []byte
 		if err := rows.Scan(&id, &text); err != nil {

@@ -17,7 +17,7 @@ type Stats struct {
 // Stats returns the size of the database.
 func (r *Reader) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
-	err := r.db.QueryOne(ctx, sqldb.ScanInto(&st.Accounts, &st.Objects, &st.Labels),
+	err := r.db.QueryOneAnywhere(ctx, sqldb.ScanInto(&st.Accounts, &st.Objects, &st.Labels),
 		sqldb.Named("count rows", `SELECT (SELECT COUNT(*) FROM accounts WHERE name IS NOT NULL), (SELECT COALESCE(SUM(objects), 0) FROM feeds), (SELECT COUNT(*) FROM labelsets)`))
 	if err == nil {
 		st.Bytes, err = r.db.Size(ctx)

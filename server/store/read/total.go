@@ -59,7 +59,7 @@ func (r *resolvedQuery) feedTotal(ctx context.Context) (int64, error) {
 
 func (r *resolvedQuery) sumFeeds(ctx context.Context) (objects, feeds int64, err error) {
 	clause, args := r.scope.Where()
-	err = r.store.db.QueryOne(ctx, sqldb.ScanInto(&objects, &feeds), sqldb.Named("sum the objects of feeds", `SELECT COALESCE(SUM(f.objects), 0), COUNT(*)
+	err = r.store.db.QueryOneAnywhere(ctx, sqldb.ScanInto(&objects, &feeds), sqldb.Named("sum the objects of feeds", `SELECT COALESCE(SUM(f.objects), 0), COUNT(*)
 		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`+clause), args...)
 	return objects, feeds, err
 }
@@ -69,7 +69,7 @@ func (r *resolvedQuery) sumFeeds(ctx context.Context) (objects, feeds int64, err
 func (r *Reader) ObjectCounts(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.Kind]int64, error) {
 	counts := map[vedette.Kind]int64{}
 	where, args := registry.AccountCondition(accounts)
-	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
+	err := r.db.QueryEachAnywhere(ctx, func(rows *sql.Rows) error {
 		var kind vedette.Kind
 		var objects int64
 		err := rows.Scan(&kind.Name, &kind.Group, &objects)

@@ -36,6 +36,10 @@ type Config struct {
 	// OnTransaction is called after each attempt to write, with its result and how long it took.
 	// It must not block; nil is for none.
 	OnTransaction func(result TransactionResult, took time.Duration)
+	// Replicas are URLs of databases that follow the one of URL, and are read instead of it where that makes no difference.
+	Replicas []string
+	// OnReplicaRead is called after each read that a replica could have answered. It must not block; nil is for none.
+	OnReplicaRead func(ReplicaResult)
 	// laterMigrations are those of a later release, which tests pretend to have; nil for none.
 	laterMigrations fs.FS
 }
@@ -70,6 +74,8 @@ type DB struct {
 	cleanup        []func() error                                        // called by Close in reverse order
 	opened         atomic.Bool                                           // the first connection has succeeded
 	onTransaction  func(result TransactionResult, took time.Duration)
+	replicas       *replicas // nil if there are none
+	onReplicaRead  func(ReplicaResult)
 	closeIdleConns func() // nil with SQLite, which has no connections to lose
 }
 
@@ -91,11 +97,15 @@ func Open(ctx context.Context, cfg Config, prepare func(ctx context.Context, db 
 
 // newDB returns a database without connections, and cfg with its defaults.
 func newDB(cfg Config) (*DB, Config) {
-	d := &DB{Log: cfg.Log, name: nameOf(cfg.URL), onTransaction: cfg.OnTransaction, laterMigrations: cfg.laterMigrations,
+	d := &DB{Log: cfg.Log, name: nameOf(cfg.URL), onTransaction: cfg.OnTransaction, onReplicaRead: cfg.OnReplicaRead,
+		laterMigrations: cfg.laterMigrations,
 		writeStatements: statements{}, readStatements: statements{}}
 	d.slowWrites.Interval = time.Minute
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.onReplicaRead == nil {
+		d.onReplicaRead = func(ReplicaResult) {}
 	}
 	if cfg.MaxConns <= 0 {
 		cfg.MaxConns = 16
@@ -127,6 +137,9 @@ func (d *DB) connect(ctx context.Context, cfg Config) error {
 		return err
 	}
 	if d.knownSchema, err = d.knownVersion(); err != nil {
+		return err
+	}
+	if err := d.openReplicas(ctx, cfg); err != nil {
 		return err
 	}
 	return d.acquireLeaseAndMigrate(ctx, cfg)

@@ -53,6 +53,11 @@ type Dialect struct {
 	// isTerminated reports whether the server has ended the connection, or refuses to work, before it executed the statement. A
 	// transaction that was not committed may then be run again on another connection. It is nil for databases without connections.
 	isTerminated func(err error) bool
+
+	// openReplica prepares connections to a replica, and reports whether it must be told the position of the primary; nil if there can
+	// be none.
+	openReplica   func(ctx context.Context, d *DB, address string, maxConns int) (r *replica, needsFloor bool, err error)
+	positionQuery string // reads the position of the primary
 }
 
 // purgeByIDStatement is purgeStatement for databases whose DELETE has neither ORDER BY nor LIMIT.

@@ -54,3 +54,17 @@ func (d *DB) verifyHistory(ctx context.Context, tx *sql.Tx) error {
 	}
 	return d.history.observe(id)
 }
+
+// checkReplica returns an error unless a replica has the history that this process has based itself on.
+func (h *databaseHistory) checkReplica(id string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case id == "":
+		return vedette.Errorf(vedette.Invalid, "it is no replica: name only servers that follow the primary")
+	case id != h.id:
+		return vedette.Errorf(vedette.Unavailable, "it has another history than the primary (%s instead of %s): it follows another server, "+
+			"or has not written a restart point since the last failover", id, h.id)
+	}
+	return nil
+}

@@ -40,21 +40,19 @@ func mysqlDialect() Dialect {
 		isReadOnly:        isMySQLReadOnly,
 		isTerminated:      isMySQLTerminated,
 		IsUniqueViolation: isMySQLUniqueViolation,
+		openReplica:       openMySQLReplica,
 	}
 }
 
 func connectMySQL(_ context.Context, d *DB, cfg Config) error {
 	d.Dialect = mysqlDialect()
-	config, err := mysqlConfig(cfg.URL)
+	config, err := readMySQLConfig(d, cfg.URL)
 	if err != nil {
-		// The cause is left out, because it may contain the URL and so the password.
-		return vedette.Errorf(vedette.Invalid,
-			"the MySQL URL cannot be read: it must look like mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %%XX")
+		return err
 	}
-	config.Logger = log.New(logWriter{d.Log}, "", 0)
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		return vedette.Errorf(vedette.Invalid, "the MySQL URL has settings that the driver rejects: check its query")
+		return errMySQLSettings
 	}
 	// The driver ignores the context of a commit, so reads and writes get a time limit.
 	limitedConfig := config.Clone()
@@ -86,6 +84,19 @@ func connectMySQL(_ context.Context, d *DB, cfg Config) error {
 		d.cleanup = append(d.cleanup, d.renewals.Close)
 	}
 	return nil
+}
+
+var errMySQLSettings = vedette.Errorf(vedette.Invalid, "the MySQL URL has settings that the driver rejects: check its query")
+
+// readMySQLConfig is mysqlConfig with an error for users. The cause is left out, because it may contain the URL and so the password.
+func readMySQLConfig(d *DB, rawURL string) (*mysql.Config, error) {
+	config, err := mysqlConfig(rawURL)
+	if err != nil {
+		return nil, vedette.Errorf(vedette.Invalid,
+			"the MySQL URL cannot be read: it must look like mysql://USER:PASSWORD@HOST:3306/DATABASE, with special characters of the password written as %%XX")
+	}
+	config.Logger = log.New(logWriter{d.Log}, "", 0)
+	return config, nil
 }
 
 // sessionConnector opens connections with the settings that we need. READ COMMITTED is for all transactions of a connection:

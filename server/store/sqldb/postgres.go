@@ -39,6 +39,8 @@ func postgresDialect() Dialect {
 		isReadOnly:        isPostgresReadOnly,
 		isTerminated:      isPostgresTerminated,
 		IsUniqueViolation: isPostgresUniqueViolation,
+		openReplica:       openPostgresReplica,
+		positionQuery:     postgresPosition,
 	}
 }
 

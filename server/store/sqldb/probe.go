@@ -53,7 +53,12 @@ func (d *DB) probe(ctx context.Context, cfg Config) (string, error) {
 	if err := connect(ctx, d, cfg); err != nil {
 		return "", err
 	}
-	return d.describe(ctx)
+	text, err := d.describe(ctx)
+	if err != nil {
+		return "", err
+	}
+	replicas, err := d.probeReplicas(ctx, cfg)
+	return text + replicas, err
 }
 
 // checkCreatable checks that a file can be created, in the nearest directory above it that exists.
