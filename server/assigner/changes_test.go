@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-io/vedette/server/assignment"
 )
 
-const numReasons = 6
+const numReasons = 7
 
 // expectChanges checks which changes of cachers were counted, without those that are zero.
 func (w fixture) expectChanges(step string, want map[assignment.ChangeReason]assignment.CacherChanges) {

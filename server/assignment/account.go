@@ -33,6 +33,13 @@ type account struct {
 	source     string     // of the agent for which the store was last asked for a term
 	elsewhere  *Elsewhere // the cacher, if it is connected to another server; then cacher is 0
 
+	releasedTerm  vedette.Term         // in which the store knows that nobody has it; 0 if this server did not release it
+	deferredUntil time.Time            // up to when it is left to agents of other servers; zero if somebody has it
+	offer         *offer               // of the account to an agent of another server
+	refusals      map[target]time.Time // until when it is not offered to agents again
+	isLooking     bool                 // the store is asked who has it
+	told          ToldAccount          // to other servers
+
 	open     Attempt // what the store, or an operator's change, has not answered yet; 0 at rest
 	phase    Phase   // while an attempt is open
 	job      job     // to which the attempt belongs
@@ -62,7 +69,8 @@ type job struct {
 	increase   *permissionIncrease
 	others     []*member    // of a promotion: to try afterwards
 	from       MemberID     // of a move
-	reason     ChangeReason // of a move
+	offer      *Offered     // that is taken
+	reason     ChangeReason // of a move, or of an offer
 	change     Change
 	// Of a release: whether the next agent is promoted afterwards. Of a promotion: whether the account is released if it fails.
 	goesOn bool
@@ -74,6 +82,7 @@ const (
 	registration   jobKind = "registration"
 	promotion      jobKind = "promotion"
 	moving         jobKind = "move"
+	taking         jobKind = "offer"
 	increasing     jobKind = "permission increase"
 	release        jobKind = "release"
 	operatorChange jobKind = "change"
@@ -130,6 +139,7 @@ func (f *Fleet) begin(a *account, phase Phase, j job) Attempt {
 
 // proceed begins what an account at rest has to do.
 func (f *Fleet) proceed(a *account) {
+	f.touch(a)
 	for a.isAtRest() {
 		switch {
 		case a.handover && a.cacher == 0:
@@ -169,6 +179,7 @@ func (f *Fleet) rest(a *account) {
 func (f *Fleet) forget(a *account) {
 	if a.isAtRest() && a.cacher == 0 && len(a.candidates) == 0 && !a.unreleased {
 		delete(f.accounts, a.name)
+		f.endDeferral(a)
 	}
 }
 
@@ -198,7 +209,7 @@ func (f *Fleet) register(e Registered) {
 	name, kept := e.Account.Name, e.Account
 	kept.Namespaces = nil
 	_, again := m.registered[name]
-	m.registered[name] = registered{kept, e.Prepared}
+	m.registered[name] = registered{kept, e.Prepared, likenessOf(kept.Shape, e.Prepared)}
 	a := f.accountOf(name)
 	f.expect(e.Request)
 	a.waiting = append(a.waiting, job{kind: registration, member: m, registered: e.Account, prepared: e.Prepared, request: e.Request,
@@ -231,7 +242,7 @@ func (f *Fleet) admitted(e Admitted) {
 			f.countFailure(a)
 		}
 		f.end(a, j, e.Err)
-	case j.stored.Elsewhere != nil && !j.comesBack():
+	case j.stored.Elsewhere != nil && !j.comesBack() && !j.isOffered():
 		f.standBy(a, j)
 	default:
 		f.addCandidate(a, j.member)
@@ -279,7 +290,9 @@ func (f *Fleet) acquire(a *account, j job) {
 	if a.cacher != 0 {
 		a.gap.former = a.cacher
 	}
+	f.endOffer(a, nil)
 	a.cacher, a.elsewhere = 0, nil // whoever has it loses it, or this is overtaken
+	a.releasedTerm = 0
 	f.carry(a, j.member)
 	a.source = j.member.Source
 	attempt := f.begin(a, Acquiring, j)
@@ -328,6 +341,7 @@ func (f *Fleet) acquired(e Acquired) {
 	a.unreleased = false
 	a.uncertain = false
 	a.increase = j.increase
+	f.endDeferral(a)
 	a.assignedAt = f.now
 	a.handover, a.completeAt = false, e.CompleteAt
 	if a.completeAt.IsZero() {
@@ -350,6 +364,9 @@ func (f *Fleet) end(a *account, j job, err error) {
 	case moving:
 		f.logFailure(a, j, err)
 		f.endMove(a, j)
+	case taking:
+		f.logFailure(a, j, err)
+		f.endTaking(a, j)
 	case promotion:
 		f.logFailure(a, j, err)
 		if a.cacher == 0 && a.elsewhere == nil {
@@ -376,6 +393,11 @@ func (f *Fleet) logFailure(a *account, j job, err error) {
 // promote makes the first agent the cacher that the store accepts, in the order of byLoad. If the store does not answer, the
 // account stays vacant, and is tried again later.
 func (f *Fleet) promote(a *account, releases bool) {
+	wasHere := a.unreleased || a.releasedTerm != 0
+	if (releases || !a.unreleased) && f.leavesToOthers(a, wasHere) {
+		f.promoteNext(a, nil, releases)
+		return
+	}
 	f.promoteNext(a, f.byLoad(a.candidates), releases)
 }
 
@@ -429,6 +451,10 @@ func (f *Fleet) released(e Released) {
 			f.log.Debug("retrying to release account", "account", a.name, "error", e.Err)
 		}
 	} else {
+		a.releasedTerm = a.term
+		if a.uncertain {
+			a.releasedTerm++
+		}
 		a.unreleased, a.uncertain = false, false
 	}
 	if j.goesOn {

@@ -23,10 +23,12 @@ type BalanceConfig struct {
 	// Pause is the time from one move to the next. The new cacher must have reported the states of its
 	// feeds by then; 3 s.
 	Pause time.Duration
+	// IsWithinServer lets accounts move only between agents of one server, as long as these are connected.
+	IsWithinServer bool
 }
 
 func (c BalanceConfig) withDefaults() BalanceConfig {
-	return BalanceConfig{Settle: cmp.Or(max(0, c.Settle), 30*time.Second), Tenure: cmp.Or(max(0, c.Tenure), 2*time.Minute),
+	return BalanceConfig{IsWithinServer: c.IsWithinServer, Settle: cmp.Or(max(0, c.Settle), 30*time.Second), Tenure: cmp.Or(max(0, c.Tenure), 2*time.Minute),
 		Pause: cmp.Or(max(0, c.Pause), 3*time.Second)}
 }
 
@@ -41,10 +43,19 @@ const (
 // plannedMove is the move of an account from its cacher to a standby.
 type plannedMove struct {
 	account  *account
-	from, to *member
-	gain     float64 // by how much it lowers the sum of the squares of the loads
+	from, to *member        // to is nil if it is an agent of another server, and from if that was one
+	remote   *remoteStandby // the other one then; for an account that was taken, with its server and member only
+	gain     float64        // by how much it lowers the sum of the squares of the loads
 	at       time.Time
 	denied   map[vedette.Feed]bool // what the cluster denied from
+}
+
+// toID returns the ids of the agent that gets the account.
+func (m *plannedMove) toID() (vedette.AgentID, MemberID) {
+	if m.to == nil {
+		return m.remote.ID, m.remote.Member
+	}
+	return m.to.ID, m.to.id
 }
 
 // planMoves returns the moves that make the loads of two agents more equal, best first. Each of them
@@ -56,32 +67,63 @@ func (f *Fleet) planMoves(percent int64) []plannedMove {
 		moves = append(moves, f.movesOf(a, percent)...)
 	}
 	slices.SortFunc(moves, func(a, b plannedMove) int {
-		return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.account.name, b.account.name), cmp.Compare(a.to.ID, b.to.ID),
-			cmp.Compare(a.to.id, b.to.id))
+		idOfA, memberOfA := a.toID()
+		idOfB, memberOfB := b.toID()
+		return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.account.name, b.account.name), cmp.Compare(idOfA, idOfB),
+			cmp.Compare(memberOfA, memberOfB))
 	})
 	return moves
 }
 
 func (f *Fleet) movesOf(a *account, percent int64) (moves []plannedMove) {
 	from := f.members[a.cacher]
-	if from == nil || len(a.candidates) < 2 || f.now.Sub(a.assignedAt) < f.balancer.cfg.Tenure || f.now.Before(a.stayUntil) ||
+	if from == nil || a.offer != nil || f.now.Sub(a.assignedAt) < f.balancer.cfg.Tenure || f.now.Before(a.stayUntil) ||
 		!f.isSettled(from) {
 		return nil
 	}
 	for _, to := range a.candidates {
-		if to == from || a.weight >= from.load-to.load || (from.load-to.load)*100 <= (from.load+to.load)*percent || !f.isSettled(to) ||
-			!to.canReplace(from, a.name) {
+		if to == from || !a.balances(from, to.load, percent) || !f.isSettled(to) || !to.canReplace(from, a.name) {
 			continue
 		}
-		moves = append(moves, plannedMove{account: a, from: from, to: to, gain: float64(a.weight) * float64(from.load-to.load-a.weight)})
+		moves = append(moves, plannedMove{account: a, from: from, to: to, gain: a.gain(from, to.load)})
+	}
+	return append(moves, f.remoteMovesOf(a, from, percent)...)
+}
+
+// remoteMovesOf returns the moves to agents of other servers.
+func (f *Fleet) remoteMovesOf(a *account, from *member, percent int64) (moves []plannedMove) {
+	if f.balancer.cfg.IsWithinServer {
+		return nil
+	}
+	for _, r := range f.remoteStandbys(a) {
+		if !a.balances(from, r.Load, percent) {
+			break // the others have more
+		}
+		if r.isSettled(f.balancer.cfg.Settle, f.now) && r.canReplace(from, a.name) && !f.hasRefused(a, &r) &&
+			!f.now.Before(f.peers[r.server].balanceAfter) {
+			moves = append(moves, plannedMove{account: a, from: from, remote: &r, gain: a.gain(from, r.Load)})
+		}
 	}
 	return moves
 }
 
+// balances reports whether the loads of two agents differ by more than some percent, and less if the account moves.
+func (a *account) balances(from *member, to, percent int64) bool {
+	return a.weight < from.load-to && (from.load-to)*100 > (from.load+to)*percent
+}
+
+func (a *account) gain(from *member, to int64) float64 {
+	return float64(a.weight) * float64(from.load-to-a.weight)
+}
+
 // isSettled reports whether the agent has been connected, and was not silent, for long enough.
 func (f *Fleet) isSettled(m *member) bool {
-	settle := f.balancer.cfg.Settle
-	return !m.liveness.isSilent() && f.now.Sub(m.joinedAt) >= settle && f.now.Sub(m.liveness.returnedAt) >= settle
+	return !m.liveness.isSilent() && f.settledFor(m) >= f.balancer.cfg.Settle
+}
+
+// settledFor returns how long ago the agent has connected, or was heard again after it had been silent.
+func (f *Fleet) settledFor(m *member) time.Duration {
+	return min(f.now.Sub(m.joinedAt), f.now.Sub(m.liveness.returnedAt))
 }
 
 // canReplace reports whether an account may move from another agent to this one while both are

@@ -27,13 +27,16 @@ type balancer struct {
 	last       *plannedMove // nil if the account is live again
 	examining  Attempt      // of last, or of the first in next; 0 for none
 	next       []plannedMove
-	isMoving   bool // last, or the first in next, is being moved
+	isMoving   bool // last, or the first in next, or incoming, is being moved
+	// incoming is the move of an account from another server, which is examined or moved; nil for none.
+	incoming  *job
+	restUntil time.Time // after a move to another server
 }
 
 // balance continues to balance agents. It is called each second.
 func (f *Fleet) balance() {
 	b := &f.balancer
-	if !b.enabled || b.isCounting || b.examining != 0 || b.isMoving {
+	if !b.enabled || f.isDraining || b.isCounting || b.examining != 0 || b.isMoving {
 		return
 	}
 	if f.now.Sub(b.countedAt) >= countInterval && f.hasShared() {
@@ -48,7 +51,7 @@ func (f *Fleet) balance() {
 // which reads all feeds.
 func (f *Fleet) hasShared() bool {
 	for _, a := range f.accounts {
-		if len(a.candidates) > 1 {
+		if len(a.candidates) > 1 || a.cacher != 0 && f.hasRemote(a) {
 			return true
 		}
 	}
@@ -86,6 +89,9 @@ func (f *Fleet) finishLast() {
 // beginMoves examines the best moves, one after the other, until one is made.
 func (f *Fleet) beginMoves() {
 	b := &f.balancer
+	if f.now.Before(b.restUntil) {
+		return
+	}
 	percent := int64(startPercent)
 	if b.isActive {
 		percent = stopPercent
@@ -114,14 +120,26 @@ func (f *Fleet) examined(e Examined) {
 		return
 	}
 	b.examining = 0
-	if b.last != nil {
+	switch {
+	case b.incoming != nil:
+		f.examinedIncoming(e)
+		return
+	case b.last != nil:
 		f.checkLast(e)
 		return
 	}
 	m := &b.next[0]
 	m.denied = e.Denied
 	a := m.account
-	if !e.IsLive || e.IsBusy || !a.isAtRest() || a.cacher != m.from.id || !a.has(m.to) {
+	if !e.IsLive || e.IsBusy || !a.isAtRest() || a.offer != nil || a.cacher != m.from.id {
+		f.skipMove()
+		return
+	}
+	if m.to == nil {
+		f.moveAway(m)
+		return
+	}
+	if !a.has(m.to) {
 		f.skipMove()
 		return
 	}
@@ -156,6 +174,10 @@ func (f *Fleet) checkLast(e Examined) {
 		return
 	}
 	a.stayUntil = f.now.Add(stayAfterFail)
+	if m.from == nil {
+		f.offerBack(m)
+		return
+	}
 	if !a.isAtRest() || !a.has(m.from) {
 		f.endReturn(false)
 		return
@@ -183,5 +205,9 @@ func (f *Fleet) endBalanceMove(a *account, j job, hasMoved bool) {
 func (f *Fleet) endReturn(hasMoved bool) {
 	m := f.balancer.last
 	f.balancer.last = nil
-	f.log.Warn("an account is not up to date since it was moved between agents: see its feeds", "account", m.account.name, "agent", m.to.ID, "former", m.from.ID, "back", hasMoved)
+	former := m.remote.describe()
+	if m.from != nil {
+		former = string(m.from.ID)
+	}
+	f.log.Warn("an account is not up to date since it was moved between agents: see its feeds", "account", m.account.name, "agent", m.to.ID, "former", former, "back", hasMoved)
 }

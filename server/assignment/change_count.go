@@ -16,9 +16,10 @@ const (
 	ReasonSilent   ChangeReason = "silent"   // a standby took over from a silent agent
 	ReasonBalance  ChangeReason = "balance"  // the account was moved to balance agents
 	ReasonReturned ChangeReason = "returned" // the account was moved back, because it was not up to date after its move
+	ReasonDrained  ChangeReason = "drained"  // the server of its cacher stops, and an agent of this one took over
 )
 
-var changeReasons = []ChangeReason{ReasonJoined, ReasonLeft, ReasonRejected, ReasonSilent, ReasonBalance, ReasonReturned}
+var changeReasons = []ChangeReason{ReasonJoined, ReasonLeft, ReasonRejected, ReasonSilent, ReasonBalance, ReasonReturned, ReasonDrained}
 
 // CacherChanges counts the changes of cachers for one reason.
 type CacherChanges struct {

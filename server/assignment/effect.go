@@ -69,6 +69,25 @@ type (
 		Account vedette.AccountName
 		Attempt Attempt
 	}
+	// Tell tells all other servers what has changed of agents and accounts, and whether this server drains.
+	Tell struct {
+		Agents   []ToldAgent
+		Left     []MemberID
+		Accounts []ToldAccount
+	}
+	// SendOffer offers an account to another server. Declined answers if that does not take it. If it does, the store has it.
+	SendOffer struct {
+		Server vedette.ServerID
+		Offer
+	}
+	// Decline declines an offer of another server.
+	Decline struct {
+		Server  vedette.ServerID
+		Account vedette.AccountName
+		Number  Attempt
+	}
+	// Look asks the store who has an account. Looked answers.
+	Look struct{ Account vedette.AccountName }
 	// Log writes a line to the log. Args are alternating names and values.
 	Log struct {
 		Level   LogLevel
@@ -110,4 +129,8 @@ func (MakeChange) isEffect()     {}
 func (SharedChanged) isEffect()  {}
 func (CountObjects) isEffect()   {}
 func (Examine) isEffect()        {}
+func (Tell) isEffect()           {}
+func (SendOffer) isEffect()      {}
+func (Decline) isEffect()        {}
+func (Look) isEffect()           {}
 func (Log) isEffect()            {}

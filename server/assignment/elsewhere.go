@@ -46,8 +46,7 @@ func (f *Fleet) standBy(a *account, j job) {
 			f.send(former, Assignment{Account: a.name, Role: Standby})
 		}
 	}
-	a.elsewhere, a.handover = j.stored.Elsewhere, false
-	a.unreleased, a.uncertain = false, false
+	f.setElsewhere(a, j.stored.Elsewhere)
 	if a.carrier == j.member {
 		f.carry(a, nil)
 	}

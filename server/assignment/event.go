@@ -130,6 +130,39 @@ type (
 		Account vedette.AccountName
 		Term    vedette.Term
 	}
+	// PeerTold is what another server has told; empty if only that it is there. What was told of an agent or of an account replaces what was
+	// told of it before.
+	PeerTold struct {
+		Server     vedette.ServerID
+		Agents     []ToldAgent
+		Left       []MemberID
+		Accounts   []ToldAccount
+		IsDraining bool
+	}
+	// PeerLost means that another server is not heard any more.
+	PeerLost struct{ Server vedette.ServerID }
+	// Offered means that another server offers an account that one of its agents reports.
+	Offered struct {
+		Server vedette.ServerID
+		Offer
+	}
+	// Declined means that another server does not take an account that it was offered, or that the offer did not reach it.
+	Declined struct {
+		Server  vedette.ServerID
+		Account vedette.AccountName
+		Number  Attempt
+		IsBusy  bool // it was not sent, because the account has an operation
+	}
+	// Looked answers Look, and says what the store has now and then.
+	Looked struct {
+		Account   vedette.AccountName
+		Exists    bool
+		Term      vedette.Term // if it does not exist, the one in which an agent of this server reported it when the store was asked
+		Elsewhere *Elsewhere   // as in StoredAccount
+		Err       error
+	}
+	// Draining means that this server stops soon: its accounts go to agents of other servers, and it takes none.
+	Draining struct{}
 )
 
 // What operators and time do.
@@ -174,6 +207,12 @@ func (Admitted) isEvent()       {}
 func (Acquired) isEvent()       {}
 func (Released) isEvent()       {}
 func (ElsewhereEnded) isEvent() {}
+func (PeerTold) isEvent()       {}
+func (PeerLost) isEvent()       {}
+func (Offered) isEvent()        {}
+func (Declined) isEvent()       {}
+func (Looked) isEvent()         {}
+func (Draining) isEvent()       {}
 func (Counted) isEvent()        {}
 func (Examined) isEvent()       {}
 func (ChangeWanted) isEvent()   {}

@@ -22,6 +22,9 @@ import (
 type Config struct {
 	// Balance says when accounts are moved to balance agents; nil for never.
 	Balance *BalanceConfig
+	// Server is the server of the fleet. IsShared says that others share its database, and are told what its agents have.
+	Server   vedette.ServerID
+	IsShared bool
 }
 
 // Fleet is the agents that are connected to one server, and their accounts. It is not safe for concurrent use.
@@ -35,6 +38,14 @@ type Fleet struct {
 	silent   silentTakeovers
 	balancer balancer
 
+	server     vedette.ServerID
+	isShared   bool
+	isDraining bool
+	peers      map[vedette.ServerID]*peer
+	offered    map[*account]struct{} // to agents of other servers
+	deferred   map[*account]struct{} // left to agents of other servers for a moment
+	touched    map[*account]struct{} // of which other servers may have to be told
+
 	// Of the event that is being handled:
 	now     time.Time
 	effects []Effect
@@ -44,7 +55,9 @@ type Fleet struct {
 // New returns a fleet without agents.
 func New(cfg Config) *Fleet {
 	f := &Fleet{members: map[MemberID]*member{}, accounts: map[vedette.AccountName]*account{}, requests: map[Request]*request{},
-		changes: map[ChangeReason]CacherChanges{}, silent: silentTakeovers{taken: map[vedette.AgentID]int{}}}
+		changes: map[ChangeReason]CacherChanges{}, silent: silentTakeovers{taken: map[vedette.AgentID]int{}},
+		server: cfg.Server, isShared: cfg.IsShared, peers: map[vedette.ServerID]*peer{}, offered: map[*account]struct{}{},
+		deferred: map[*account]struct{}{}, touched: map[*account]struct{}{}}
 	f.log = logger{f}
 	if cfg.Balance != nil {
 		f.balancer = balancer{enabled: true, cfg: cfg.Balance.withDefaults()}
@@ -56,9 +69,15 @@ func New(cfg Config) *Fleet {
 // order, also those of several steps; others in any order.
 func (f *Fleet) Step(e Event, now time.Time) []Effect {
 	f.now, f.effects = now, nil
+	f.handle(e)
+	f.tell()
+	return f.effects
+}
+
+func (f *Fleet) handle(e Event) {
 	switch e := e.(type) {
 	case Joined:
-		f.members[e.Member] = newMember(e.Member, e.Agent, now)
+		f.members[e.Member] = newMember(e.Member, e.Agent, f.now)
 	case Left:
 		f.leave(e)
 	case Registered:
@@ -77,8 +96,6 @@ func (f *Fleet) Step(e Event, now time.Time) []Effect {
 		f.acquired(e)
 	case Released:
 		f.released(e)
-	case ElsewhereEnded:
-		f.endElsewhere(e)
 	case ChangeWanted:
 		f.wantChange(e)
 	case Changed:
@@ -89,8 +106,29 @@ func (f *Fleet) Step(e Event, now time.Time) []Effect {
 		f.counted(e)
 	case Examined:
 		f.examined(e)
+	default:
+		f.handleServers(e)
 	}
-	return f.effects
+}
+
+// handleServers handles what other servers do, and what follows from that.
+func (f *Fleet) handleServers(e Event) {
+	switch e := e.(type) {
+	case ElsewhereEnded:
+		f.endElsewhere(e)
+	case PeerTold:
+		f.peerTold(e)
+	case PeerLost:
+		f.peerLost(e)
+	case Offered:
+		f.take(e)
+	case Declined:
+		f.declined(e)
+	case Looked:
+		f.looked(e)
+	case Draining:
+		f.drain()
+	}
 }
 
 func (f *Fleet) emit(e Effect) { f.effects = append(f.effects, e) }
@@ -109,10 +147,14 @@ func (f *Fleet) tick(e Tick) {
 			f.retry(a)
 		}
 	}
+	f.expireOffers()
+	f.endDeferrals()
 	f.takeOverFromSilent()
 	if isDue {
+		f.offerAll()
 		f.balance()
 	}
+	f.tellAgents(isDue)
 }
 
 // sortedAccounts returns the accounts by their names, so that equal events have equal effects.

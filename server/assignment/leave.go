@@ -19,6 +19,9 @@ func (f *Fleet) leave(e Left) {
 		return
 	}
 	delete(f.members, m.id)
+	if f.isShared {
+		f.emit(Tell{Left: []MemberID{m.id}})
+	}
 	f.expect(e.Request)
 	for _, name := range slices.Sorted(maps.Keys(m.registered)) {
 		f.removeMember(m, name, ReasonLeft, e.Request)
@@ -75,6 +78,7 @@ func (f *Fleet) removeCandidate(a *account, m *member, reason ChangeReason) bool
 	if a.cacher != m.id {
 		return false
 	}
+	f.endOffer(a, nil) // it may be taken all the same
 	f.carry(a, nil)
 	a.cacher = 0
 	a.unreleased = true
@@ -92,9 +96,22 @@ func (f *Fleet) revoke(e Revoked) {
 	}
 	f.expect(e.Request)
 	a.awaiting = append(a.awaiting, e.Request)
+	if a.offer != nil && a.isAtRest() {
+		f.giveWay(a, m)
+		return
+	}
 	f.removeCandidate(a, m, ReasonRejected)
 	f.send(m, Assignment{Account: a.name, Role: Refused, Message: PublicMessage(e.Reason)})
 	f.log.Warn("cacher revoked", "account", a.name, "agent", m.ID, "term", e.Term, "error", e.Reason)
+	f.proceed(a)
+}
+
+// giveWay makes a cacher a standby whose account was offered to another server, which has taken it, as it seems. The store is asked.
+func (f *Fleet) giveWay(a *account, m *member) {
+	f.carry(a, nil)
+	a.cacher, a.increase = 0, nil
+	f.send(m, Assignment{Account: a.name, Role: Standby})
+	f.promoteNext(a, f.byLoad(a.candidates), false)
 	f.proceed(a)
 }
 

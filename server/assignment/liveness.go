@@ -65,12 +65,15 @@ func (l *liveness) tick(receiving int64) {
 // unheard returns for how long nothing was heard.
 func (l *liveness) unheard() time.Duration { return time.Duration(l.missedTicks) * ListenInterval }
 
+// heardFor returns for how long the agent was heard regularly.
+func (l *liveness) heardFor() time.Duration { return time.Duration(l.heardTicks) * ListenInterval }
+
 // isSilent reports whether the agent has been silent for longer than it announced.
 func (l *liveness) isSilent() bool { return l.interval > 0 && l.unheard() >= l.silentAfter() }
 
 // wasHeardFor reports whether the agent was heard regularly for some time.
 func (l *liveness) wasHeardFor(d time.Duration) bool {
-	return time.Duration(l.heardTicks)*ListenInterval >= d
+	return l.heardFor() >= d
 }
 
 // listen notes which agents were heard since the last tick.
@@ -89,7 +92,7 @@ func (f *Fleet) listen(e Tick) {
 func (f *Fleet) findShared() {
 	shared := map[*member]bool{}
 	for _, a := range f.accounts {
-		if len(a.candidates) > 1 {
+		if len(a.candidates) > 1 || a.elsewhere != nil || f.hasRemote(a) {
 			for _, m := range a.candidates {
 				shared[m] = true
 			}

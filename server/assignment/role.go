@@ -60,12 +60,14 @@ type member struct {
 	roles      map[vedette.AccountName]Assignment
 	registered map[vedette.AccountName]registered
 	failing    map[vedette.AccountName]bool // the agent reports an error
+	told       toldState                    // to other servers
 }
 
 // registered is an account as an agent last registered it, without namespaces.
 type registered struct {
 	vedette.Account
 	prepared *Prepared // its properties
+	likeness Likeness
 }
 
 // succeeds reports whether an agent is a later connection of the process of another one, which has ended that one or is about to.
@@ -87,6 +89,9 @@ func (f *Fleet) send(m *member, a Assignment) {
 	}
 	m.roles[a.Account] = shown
 	f.emit(Send{Member: m.id, Assignment: a})
+	if of := f.accounts[a.Account]; of != nil {
+		f.touch(of)
+	}
 }
 
 // lastNotice returns the last notice about the agent's registration of an account. A notice is
@@ -101,5 +106,8 @@ func (f *Fleet) setError(e ErrorReported) {
 		m.failing[e.Account] = true
 	default:
 		delete(m.failing, e.Account)
+	}
+	if a := f.accounts[e.Account]; a != nil {
+		f.touch(a)
 	}
 }

@@ -28,6 +28,7 @@ type simulation struct {
 	requests Request
 	replies  map[Request]int
 
+	onMessage  func(Effect) // with what is sent to other servers; may be nil
 	lastAnswer Event
 	heard      int64
 	onStep     func(e Event, from, to Phase) // with the phases of prod; may be nil
@@ -93,8 +94,12 @@ func (s *simulation) step(e Event) {
 	for _, effect := range effects {
 		s.happened = append(s.happened, effect)
 		switch effect := effect.(type) {
-		case Admit, Acquire, Release, MakeChange, CountObjects, Examine:
+		case Admit, Acquire, Release, MakeChange, CountObjects, Examine, Look:
 			s.open = append(s.open, effect)
+		case Tell, SendOffer, Decline:
+			if s.onMessage != nil {
+				s.onMessage(effect)
+			}
 		case Reply:
 			s.replies[effect.Request]++
 		}
@@ -141,6 +146,8 @@ func accountOf(e Effect) vedette.AccountName {
 		return e.Account.Name
 	case Examine:
 		return e.Account
+	case Look:
+		return e.Account
 	}
 	return ""
 }
@@ -183,10 +190,28 @@ func (s *simulation) answerTo(e Effect, kind answer) Event {
 		return Changed{Account: e.Account.Name, Attempt: e.Attempt, Err: err}
 	case CountObjects:
 		return Counted{Sizes: maps.Clone(s.sizes), Err: err}
+	case Look:
+		return s.look(e, err)
 	case Examine:
 		return Examined{Account: e.Account, Attempt: e.Attempt, IsLive: kind == answerOK}
 	}
 	return nil
+}
+
+func (s *simulation) look(e Look, err error) Event {
+	r := s.rows[e.Account]
+	if err != nil || r == nil {
+		return Looked{Account: e.Account, Err: err}
+	}
+	return Looked{Account: e.Account, Exists: true, Term: r.term, Elsewhere: s.elsewhere(r)}
+}
+
+// elsewhere returns the stored cacher if it is connected to another server that is alive.
+func (s *simulation) elsewhere(r *row) *Elsewhere {
+	if r.holder == "" || r.server == s.server || s.ended[r.server] {
+		return nil
+	}
+	return &Elsewhere{Server: r.server, Agent: r.holder, Term: r.term}
 }
 
 func (s *simulation) admit(e Admit, err error) Event {
@@ -198,12 +223,8 @@ func (s *simulation) admit(e Admit, err error) Event {
 	if err == nil && !r.Cluster.Same(e.Account.Cluster) {
 		err = vedette.Errorf(vedette.Conflict, "the name belongs to %s", r.Cluster)
 	}
-	var elsewhere *Elsewhere
-	if r.holder != "" && r.server != s.server && !s.ended[r.server] {
-		elsewhere = &Elsewhere{Server: r.server, Agent: r.holder, Term: r.term}
-	}
 	return Admitted{Account: e.Account.Name, Attempt: e.Attempt, Err: err,
-		Stored: StoredAccount{Elsewhere: elsewhere, Properties: r.Properties, Prepared: Prepare(r.Properties), Term: r.term, Holder: r.holder, PermittedBy: r.permittedBy}}
+		Stored: StoredAccount{Elsewhere: s.elsewhere(r), Properties: r.Properties, Prepared: Prepare(r.Properties), Term: r.term, Holder: r.holder, PermittedBy: r.permittedBy}}
 }
 
 func (s *simulation) acquire(e Acquire, err error) Event {

@@ -35,8 +35,14 @@ func (f *Fleet) takeOverFromSilent() {
 		return
 	}
 	for _, a := range f.sortedAccounts() {
-		if to := f.findTakeover(a); to != nil {
-			f.silent.open++
+		to, remote := f.findTakeover(a)
+		if to == nil && remote == nil {
+			continue
+		}
+		f.silent.open++
+		if remote != nil {
+			f.makeOffer(a, remote, ReasonSilent)
+		} else {
 			f.move(a, to, ReasonSilent)
 		}
 	}
@@ -51,19 +57,30 @@ func (f *Fleet) anySilent() bool {
 	return false
 }
 
-// findTakeover returns the standby that may take over from a silent cacher; nil if the account stays.
-func (f *Fleet) findTakeover(a *account) *member {
+// findTakeover returns the standby that may take over from a silent cacher, at this server or at another one; both are nil if the
+// account stays.
+func (f *Fleet) findTakeover(a *account) (*member, *remoteStandby) {
 	from := f.members[a.cacher]
-	if !a.isAtRest() || from == nil || !from.liveness.isSilent() || f.now.Sub(a.assignedAt) < takeoverTenure ||
+	if !a.isAtRest() || a.offer != nil || from == nil || !from.liveness.isSilent() || f.now.Sub(a.assignedAt) < takeoverTenure ||
 		f.now.Sub(a.takenOverAt) < takeoverPause {
-		return nil
+		return nil, nil
 	}
+	var local *member
 	for _, m := range f.byLoad(a.candidates) {
 		if m != from && m.liveness.wasHeardFor(from.liveness.silentAfter()) && m.canReplace(from, a.name) {
-			return m
+			local = m
+			break
 		}
 	}
-	return nil
+	for _, r := range f.remoteStandbys(a) {
+		if r.wasHeardFor(from.liveness.silentAfter(), f.now) && r.canReplace(from, a.name) && !f.hasRefused(a, &r) {
+			if local == nil || r.Load < local.load {
+				return nil, &r
+			}
+			break
+		}
+	}
+	return local, nil
 }
 
 // move makes a standby the cacher, and the cacher a standby. The account must be at rest.
