@@ -62,8 +62,18 @@ func (s *Server) serveAgents(ctx context.Context, v *services) error {
 	if v.members != nil && v.members.HasOthers() {
 		timeout = drainTimeout
 	}
+	v.awaitOffers(context.WithoutCancel(ctx))
 	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	v.agentServer.Drain(drainCtx, "the server is stopping")
 	return nil
+}
+
+// offersTimeout is how long other servers may take to acquire the accounts that they are offered before agents are asked to leave.
+const offersTimeout = time.Second
+
+func (v *services) awaitOffers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, offersTimeout)
+	defer cancel()
+	v.assignments.AwaitOffers(ctx)
 }

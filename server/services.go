@@ -57,7 +57,7 @@ type services struct {
 func (s *Server) newServices(st *store.Store) *services {
 	v := &services{callersLog: logthrottle.Logger(s.log), server: s.cfg.ID, store: st, accountList: accountlist.NewCache(st)}
 	v.accounts = accounts.New(s.cfg.Accounts, st, s.log)
-	v.assignments = assigner.New(s.cfg.ID, assignment.Config{Balance: &s.cfg.Balance}, st, v.accounts, s.log)
+	v.assignments = assigner.New(s.cfg.ID, assignment.Config{Balance: &s.cfg.Balance, IsShared: st.IsShared()}, st, v.accounts, s.log)
 	v.firstSyncs = accounts.NewFirstSyncs(st, reporter{v.assignments}, s.log)
 	v.hub = ingest.NewHub()
 	if st.IsShared() {
@@ -135,7 +135,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 		{"name filters", st.RunNameFilters},
 		{"accounts", v.accounts.Run},
 		{"first synchronizations", v.firstSyncs.Run},
-		{"assignments", v.assignments.Run},
+		{"assignments", func(context.Context) error { return v.assignments.Run(relaying) }},
 		{"fleet metrics", func(ctx context.Context) error { return s.countFleet(ctx, st, v.metrics) }},
 		{"kinds", func(ctx context.Context) error { return s.applyKinds(ctx, v.agentServer) }},
 		{"tasks", func(ctx context.Context) error {
@@ -161,7 +161,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 		parts = append(parts, part{"upstream", v.remote.Run})
 	}
 	if v.members != nil {
-		parts = append(parts, part{"servers", v.members.Run}, part{"drain", func(ctx context.Context) error { return announceDrain(ctx, st) }},
+		parts = append(parts, part{"servers", v.members.Run}, part{"drain", func(ctx context.Context) error { return announceDrain(ctx, st, v.assignments) }},
 			part{"caches of other servers", v.coherence.Run},
 			part{"other servers", func(context.Context) error {
 				defer stopDispatching()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/coherence"
 	"github.com/vedette-io/vedette/server/membership"
 	"github.com/vedette-io/vedette/server/store"
@@ -16,7 +18,10 @@ import (
 func (s *Server) shareDatabase(v *services) {
 	v.members = membership.New(membership.Config{Self: s.cfg.ID, Store: v.store, Log: s.log, OnEnded: v.assignments.ServerEnded,
 		Release: func(ctx context.Context) error { return s.releaseEnded(ctx, v.store) }})
-	v.assignments.SetAlive(v.members.IsAlive)
+	v.assignments.Share(assigner.Sharing{Servers: v.members, IsAlive: v.members.IsAlive,
+		Listen: func(ctx context.Context, to vedette.ServerID) (func() (assigner.Told, error), error) {
+			return v.peers.client.Listen(ctx, to)
+		}})
 	v.coherence = coherence.New(coherence.Config{Token: v.store.ServerToken(), Servers: v.members, WantsChanges: v.hub.HasSubscribers,
 		Log: s.log,
 		Take: func(e coherence.Entry) {
@@ -58,9 +63,10 @@ func (v *services) Reports() []coherence.Report {
 // maxAnnounceWait bounds how long a server that stops tries to say so.
 const maxAnnounceWait = 2 * time.Second
 
-// announceDrain tells the other servers that this one stops, when ctx ends.
-func announceDrain(ctx context.Context, st *store.Store) error {
+// announceDrain tells the other servers that this one stops, when ctx ends, and gives its accounts to agents of theirs.
+func announceDrain(ctx context.Context, st *store.Store, assignments *assigner.Registry) error {
 	<-ctx.Done()
+	assignments.Drain()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxAnnounceWait)
 	defer cancel()
 	_ = st.SetServerState(ctx, sqldb.ServerDraining) // otherwise they find that it has ended

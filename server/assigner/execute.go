@@ -135,6 +135,22 @@ func (r *Registry) executeOne(e assignment.Effect) {
 	case assignment.Log:
 		r.lines.add(e)
 	case assignment.KeepFreshness: // keepFreshness has done it
+	default:
+		r.executeForServers(e)
+	}
+}
+
+// executeForServers executes an effect that concerns other servers.
+func (r *Registry) executeForServers(e assignment.Effect) {
+	switch e := e.(type) {
+	case assignment.Tell:
+		r.teller.tell(e)
+	case assignment.SendOffer:
+		r.offer(e)
+	case assignment.Decline:
+		r.decline(e)
+	case assignment.Look:
+		r.looks.add(e.Account)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -28,7 +29,7 @@ type termStore interface {
 	ReleaseAll(ctx context.Context) error
 	ReleaseServer(ctx context.Context, server vedette.ServerID) error
 	Assigned(ctx context.Context, names []vedette.AccountName) ([]registry.Assigned, error)
-	Unassigned(ctx context.Context) ([]registry.Assigned, error)
+	Unassigned(ctx context.Context, names []vedette.AccountName) ([]registry.Assigned, error)
 	AccountSizes(ctx context.Context) (map[vedette.AccountName]int64, error)
 }
 
@@ -51,6 +52,12 @@ type Registry struct {
 	storedFreshness map[vedette.AccountName]registry.LastSeen // freshness as stored; used by storeFreshness only
 	receiving       map[assignment.MemberID]int64             // used by tick only
 
+	sharing   *Sharing // nil if no other server uses the database; not changed after the start
+	teller    teller
+	following following
+	looks     looks
+	hasEnded  atomic.Bool // a server, since accounts were looked at last
+
 	mu          sync.Mutex
 	fleet       *assignment.Fleet
 	members     map[assignment.MemberID]*Member // also those whose Leave has not returned
@@ -59,20 +66,25 @@ type Registry struct {
 	requests    map[assignment.Request]chan<- assignment.Reply
 	changes     map[assignment.Request]accountChange // of operators
 	isBusy      func(vedette.AccountName) bool       // nil if no account is ever
-	// isAlive reports whether a server is alive; nil if no other one uses the database.
-	isAlive     func(context.Context, vedette.ServerID) bool
-	onAssigned  []func()            // called when an account has a new cacher
-	effects     []assignment.Effect // to execute
-	isExecuting bool                // a goroutine executes effects
+	onAssigned  []func()                             // called when an account has a new cacher
+	effects     []assignment.Effect                  // to execute
+	isExecuting bool                                 // a goroutine executes effects
 }
 
 // New returns an empty registry of one server. The caller must call Close.
 func New(server vedette.ServerID, cfg assignment.Config, b termStore, r registrar, log *slog.Logger) *Registry {
-	created := &Registry{server: server, store: b, registrar: r, log: log, calls: newStoreCalls(), fleet: assignment.New(cfg),
+	created := &Registry{server: server, store: b, registrar: r, log: log, calls: newStoreCalls(), fleet: assignment.New(withServer(cfg, server)),
 		receiving: map[assignment.MemberID]int64{}, members: map[assignment.MemberID]*Member{},
-		requests: map[assignment.Request]chan<- assignment.Reply{}, changes: map[assignment.Request]accountChange{}}
+		requests: map[assignment.Request]chan<- assignment.Reply{}, changes: map[assignment.Request]accountChange{},
+		following: following{heard: map[vedette.ServerID]time.Time{}},
+		looks:     looks{names: map[vedette.AccountName]vedette.Term{}, added: make(chan struct{}, 1)}}
 	created.lines = lines{log: log, calls: &created.calls}
 	return created
+}
+
+func withServer(cfg assignment.Config, server vedette.ServerID) assignment.Config {
+	cfg.Server = server
+	return cfg
 }
 
 // Close abandons what the store has not answered. What agents that leave later ask the store for fails at once.
@@ -81,16 +93,10 @@ func (r *Registry) Close() { r.calls.close() }
 // Recover releases the accounts that an earlier process held when it ended, because none of their
 // agents is connected to this process. Call it once, before the first agent connects.
 func (r *Registry) Recover(ctx context.Context) error {
-	if r.isSharing() {
+	if r.sharing != nil {
 		return r.store.ReleaseServer(ctx, r.server)
 	}
 	return r.store.ReleaseAll(ctx)
-}
-
-func (r *Registry) isSharing() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.isAlive != nil
 }
 
 // Run retries what the store could not do earlier, lets standbys take over from silent agents, balances agents, and stores each account's
@@ -101,8 +107,10 @@ func (r *Registry) Run(ctx context.Context) error {
 		runEvery(ctx, freshnessInterval, func() { r.storeFreshness(ctx) })
 		return nil
 	})
-	if r.isSharing() {
+	if r.sharing != nil {
 		group.Go(func() error { r.watchAssignments(ctx); return nil })
+		group.Go(func() error { r.watchLooks(ctx); return nil })
+		group.Go(func() error { r.follow(ctx); return nil })
 	}
 	group.Go(func() error {
 		runEvery(ctx, duplicateInterval, func() { r.findDuplicates(time.Now()) })

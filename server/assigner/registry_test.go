@@ -154,7 +154,9 @@ func (m *memoryStore) Assigned(context.Context, []vedette.AccountName) ([]regist
 	return nil, nil
 }
 
-func (m *memoryStore) Unassigned(context.Context) ([]registry.Assigned, error) { return nil, nil }
+func (m *memoryStore) Unassigned(context.Context, []vedette.AccountName) ([]registry.Assigned, error) {
+	return nil, nil
+}
 
 func (m *memoryStore) RecordLastSeen(ctx context.Context, sightings []registry.LastSeen) error {
 	m.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -11,20 +12,16 @@ import (
 	"github.com/vedette-io/vedette/server/store/registry"
 )
 
-// How often a server that shares its database looks what other servers have done with accounts. They also tell it, but may not reach it.
+// How often a server that shares its database looks what other servers have done with accounts. They also tell it at once.
 const (
-	unassignedInterval = time.Second      // for accounts that nobody has any more, and for which agents stand by here
+	// unassignedInterval is for accounts that nobody has any more, while another server is not heard that could say so.
+	unassignedInterval = time.Second
 	assignedInterval   = 10 * time.Second // for all accounts that agents have registered here
 	maxNamedAccounts   = 500              // that one query names
 )
 
-// SetAlive makes the registry one of several that share a database. isAlive reports whether a server is alive, as far as is known; it may
-// use the database. Call SetAlive before the first agent connects.
-func (r *Registry) SetAlive(isAlive func(context.Context, vedette.ServerID) bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.isAlive = isAlive
-}
+// Share makes the registry one of several that share a database. Call it before the first agent connects.
+func (r *Registry) Share(s Sharing) { r.sharing = &s }
 
 // elsewhere returns the cacher of a stored account if it is connected to another server that is alive; otherwise nil.
 func (r *Registry) elsewhere(ctx context.Context, row registry.Assigned) *assignment.Elsewhere {
@@ -35,10 +32,7 @@ func (r *Registry) elsewhere(ctx context.Context, row registry.Assigned) *assign
 }
 
 func (r *Registry) isElsewhere(ctx context.Context, row registry.Assigned) bool {
-	r.mu.Lock()
-	isAlive := r.isAlive
-	r.mu.Unlock()
-	return isAlive != nil && row.Holder != "" && row.Server != r.server && isAlive(ctx, row.Server)
+	return r.sharing != nil && row.Holder != "" && row.Server != r.server && r.sharing.IsAlive(ctx, row.Server)
 }
 
 // ServerEnded lets agents of this server take over the accounts of a server that has ended, and for which they stand by.
@@ -48,6 +42,7 @@ func (r *Registry) ServerEnded(server vedette.ServerID) {
 			r.step(assignment.ElsewhereEnded{Account: account, Term: e.Term})
 		}
 	}
+	r.hasEnded.Store(true) // it may have had others for a moment
 }
 
 // allElsewhere returns the accounts for which agents stand by here, and whose cachers are connected to other servers.
@@ -63,10 +58,12 @@ func (r *Registry) allElsewhere() map[vedette.AccountName]assignment.Elsewhere {
 func (r *Registry) watchAssignments(ctx context.Context) {
 	checked := time.Now()
 	runEvery(ctx, unassignedInterval, func() {
-		err := r.takeUnassigned(ctx)
-		if err == nil && time.Since(checked) >= assignedInterval {
+		var err error
+		if time.Since(checked) >= assignedInterval {
 			checked = time.Now()
-			err = r.checkAssigned(ctx)
+			err = r.readAssigned(ctx, r.assigned())
+		} else if r.hasEnded.Swap(false) || !r.hearsAll() {
+			err = r.readUnassigned(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.Warn("retrying to read which accounts other servers have", "error", err)
@@ -74,53 +71,102 @@ func (r *Registry) watchAssignments(ctx context.Context) {
 	})
 }
 
-// takeUnassigned lets agents take over the accounts that nobody has any more.
-func (r *Registry) takeUnassigned(ctx context.Context) error {
-	standby := r.allElsewhere()
-	if len(standby) == 0 {
-		return nil
-	}
-	rows, err := r.store.Unassigned(ctx)
-	for _, row := range rows {
-		if _, standsBy := standby[row.Account]; standsBy {
-			r.step(assignment.ElsewhereEnded{Account: row.Account, Term: row.Term})
-		}
-	}
-	return err
-}
-
-// checkAssigned compares with the store who has the accounts that agents have registered here. An account without a row was removed.
-func (r *Registry) checkAssigned(ctx context.Context) error {
-	standby := r.allElsewhere()
-	held := map[vedette.AccountName]holder{}
-	for _, h := range r.holders() {
-		if h.member != nil {
-			held[h.account] = h
-		}
-	}
-	names := slices.AppendSeq(slices.Collect(maps.Keys(standby)), maps.Keys(held))
-	slices.Sort(names)
+// readUnassigned reads which of the accounts for which agents stand by here nobody has any more.
+func (r *Registry) readUnassigned(ctx context.Context) error {
+	names := slices.Sorted(maps.Keys(r.allElsewhere()))
 	for chunk := range slices.Chunk(names, maxNamedAccounts) {
-		rows, err := r.store.Assigned(ctx, chunk)
+		rows, err := r.store.Unassigned(ctx, chunk)
 		if err != nil {
 			return err
 		}
+		for _, row := range rows {
+			r.step(assignment.Looked{Account: row.Account, Exists: true, Term: row.Term})
+		}
+	}
+	return nil
+}
+
+// assigned returns the accounts that agents have registered here and that somebody has, as far as is known, with the terms of
+// those that agents report here.
+func (r *Registry) assigned() map[vedette.AccountName]vedette.Term {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[vedette.AccountName]vedette.Term{}
+	r.fleet.Accounts(func(a assignment.AccountStatus) {
+		switch {
+		case a.Cacher != 0:
+			all[a.Account] = a.Term
+		case a.IsElsewhere:
+			all[a.Account] = 0
+		}
+	})
+	return all
+}
+
+// readAssigned reads who has accounts, and lets the fleet compare. An account without a row was removed. What was known is older than what
+// is read, so a later term in the store is that of another server.
+func (r *Registry) readAssigned(ctx context.Context, known map[vedette.AccountName]vedette.Term) error {
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(known)), maxNamedAccounts) {
+		rows, err := r.store.Assigned(ctx, chunk)
 		stored := map[vedette.AccountName]registry.Assigned{}
 		for _, row := range rows {
 			stored[row.Account] = row
 		}
 		for _, name := range chunk {
 			row, exists := stored[name]
-			if e, standsBy := standby[name]; standsBy && (!exists || !r.isElsewhere(ctx, row)) {
-				r.step(assignment.ElsewhereEnded{Account: name, Term: max(e.Term, row.Term)})
+			looked := assignment.Looked{Account: name, Exists: exists, Term: row.Term, Err: err}
+			if !exists {
+				looked.Term = known[name]
 			}
-			// The assignment that was read here is the older one. So a later term in the store is that of another server.
-			if h, isHeld := held[name]; isHeld && (!exists || row.Term > h.term) {
-				r.step(assignment.Revoked{Member: h.member.id, Account: name, Term: h.term, Reason: registry.ErrTerm})
+			if err == nil {
+				looked.Elsewhere = r.elsewhere(ctx, row)
 			}
+			r.step(looked)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// looks are accounts about which the fleet wants to know who has them.
+type looks struct {
+	mu    sync.Mutex
+	names map[vedette.AccountName]vedette.Term // terms are not known
+	added chan struct{}                        // holds a token if there are names
+}
+
+func (l *looks) add(name vedette.AccountName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.names[name] = 0
+	select {
+	case l.added <- struct{}{}:
+	default:
+	}
+}
+
+func (l *looks) take() map[vedette.AccountName]vedette.Term {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	names := l.names
+	l.names = map[vedette.AccountName]vedette.Term{}
+	return names
+}
+
+// watchLooks reads who has accounts, as soon as the fleet wants to know it, until ctx ends. What is wanted meanwhile is read together.
+func (r *Registry) watchLooks(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.looks.added:
+		}
+		if err := r.readAssigned(ctx, r.looks.take()); err != nil && ctx.Err() == nil {
+			r.log.Warn("cannot read which accounts other servers have: it is tried again within 10 seconds", "error", err)
+		}
+	}
 }
 
 // ReportedAccount says up to when an account is complete that an agent of this server reports. The times are zero if they are unknown.

@@ -46,7 +46,8 @@ type Server struct {
 	dispatch    dispatcher
 	log         *slog.Logger
 	connections *connections
-	coherence   *coherenceServer // nil if nothing is published
+	coherence   *coherenceServer   // nil if nothing is published
+	assignments *assignmentsServer // nil if nothing is told of agents
 }
 
 // NewServer returns a Server that passes operations to the agents of d.
@@ -67,6 +68,9 @@ func (s *Server) Serve(ctx context.Context, on net.Listener) error {
 	peerproto.RegisterPeersServer(srv, s)
 	if s.coherence != nil {
 		peerproto.RegisterCoherenceServer(srv, s.coherence)
+	}
+	if s.assignments != nil {
+		peerproto.RegisterAssignmentsServer(srv, s.assignments)
 	}
 	stopped := make(chan struct{})
 	go func() {

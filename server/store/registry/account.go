@@ -416,9 +416,13 @@ func (r *Registry) Assigned(ctx context.Context, names []vedette.AccountName) ([
 	return r.assignedWhere(ctx, where, args...)
 }
 
-// Unassigned returns the accounts that nobody has.
-func (r *Registry) Unassigned(ctx context.Context) ([]Assigned, error) {
-	return r.assignedWhere(ctx, `a.holder = ''`)
+// Unassigned returns which of some accounts nobody has.
+func (r *Registry) Unassigned(ctx context.Context, names []vedette.AccountName) ([]Assigned, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	where, args := AccountCondition(names)
+	return r.assignedWhere(ctx, `a.holder = '' AND `+where, args...)
 }
 
 func (r *Registry) assignedWhere(ctx context.Context, where string, args ...any) ([]Assigned, error) {

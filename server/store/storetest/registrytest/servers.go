@@ -71,7 +71,7 @@ var Servers = map[string]func(*testing.T, *store.Store){
 		}
 		want := func(names ...vedette.AccountName) {
 			t.Helper()
-			rows, err := s.Unassigned(t.Context())
+			rows, err := s.Unassigned(t.Context(), []vedette.AccountName{"a", "b", "c", "free", "never"})
 			if err != nil {
 				t.Fatal(err)
 			}
