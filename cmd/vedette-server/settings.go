@@ -64,6 +64,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		}
 	}
 	settings.Discovery = cfg.Discovery(os.Getenv)
+	settings.Balance.IsWithinServer = cfg.Kubesvc.StaysAtServer()
 	if cfg.SharesDatabase() {
 		settings.Peers = &server.PeersConfig{Address: cfg.PeersListen(), Advertise: cfg.Server.Peers.Advertise}
 	}

@@ -21,8 +21,8 @@ func TestOneCacherWithPeers(t *testing.T) {
 	if testing.Short() {
 		depth = 2
 	}
-	held := []string{"0 join a", "0 register a", "0 answer 0 ok", "0 answer 0 ok", "0 alive a"}
-	standsBy := append(slices.Clip(held), "1 join b", "1 register b", "1 answer 0 ok", "1 alive b", "all pass 6s")
+	held := []string{"0 join a", "0 register a", "0 answer 0 ok", "0 answer 0 ok"}
+	standsBy := append(slices.Clip(held), "1 join b", "1 register b", "1 answer 0 ok", "all pass 6s")
 	silent := append(slices.Clip(standsBy), "0 freeze a", "all pass 3200ms")
 	offered := append(slices.Clip(silent), "0 deliver 0")
 	taking := append(slices.Clip(offered), "1 answer 0 ok")
@@ -86,6 +86,7 @@ type peers struct {
 	isCut   [2]bool     // nothing arrives
 	drained [2]bool
 	lied    bool
+	ghosts  [2]bool // the server always says that it has a standby that does not exist
 }
 
 func (e *peersExplorer) run(path []string) *peers {
@@ -188,7 +189,8 @@ func (w *peers) do(m string) {
 	i := int(who[0] - '0')
 	server, last := w.servers[i], m[strings.LastIndexByte(m, ' ')+1:]
 	switch what {
-	case "alive":
+	case "register":
+		w.sharing.do(m)
 		server.step(AliveAnnounced{Member: server.agents[last], Interval: MinAliveInterval})
 	case "freeze":
 		server.frozen[server.agents[last]] = true
@@ -267,6 +269,9 @@ func (w *peers) deliver(i int, e Effect) {
 	}
 	switch e := e.(type) {
 	case Tell:
+		if w.ghosts[i] {
+			e = withGhost(e, w.servers[0].rows["prod"])
+		}
 		to.step(PeerTold{Server: server, Agents: e.Agents, Left: e.Left, Accounts: e.Accounts, IsDraining: w.drained[i]})
 	case SendOffer:
 		to.step(Offered{Server: server, Offer: e.Offer})
@@ -285,9 +290,8 @@ func (w *peers) lie(i int, what string) {
 	case "free":
 		w.deliver(i, Tell{Accounts: []ToldAccount{{Account: "prod", Term: r.term}}})
 	case "standby":
-		likeness := likenessOf("", Prepare(r.Properties))
-		w.deliver(i, Tell{Agents: []ToldAgent{{Member: 99, ID: "ghost", Heard: time.Hour, Settled: time.Hour}},
-			Accounts: []ToldAccount{{Account: "prod", Standbys: []ToldStandby{{Member: 99, Likeness: likeness}}}}})
+		w.ghosts[i] = true
+		w.deliver(i, Tell{})
 	case "offer":
 		for _, id := range to.agents {
 			for _, reason := range []ChangeReason{ReasonSilent, ReasonDrained, ReasonReturned} {
@@ -301,6 +305,20 @@ func (w *peers) lie(i int, what string) {
 	}
 }
 
+// withGhost adds a standby that does not exist.
+func withGhost(e Tell, r *row) Tell {
+	e.Agents = append(slices.Clip(e.Agents), ToldAgent{Member: 99, ID: "ghost", Heard: time.Hour, Settled: time.Hour})
+	ghost := ToldStandby{Member: 99, Likeness: likenessOf("", Prepare(r.Properties))}
+	if len(e.Accounts) == 0 {
+		e.Accounts = []ToldAccount{{Account: "prod"}}
+	}
+	e.Accounts = slices.Clone(e.Accounts)
+	for i := range e.Accounts {
+		e.Accounts[i].Standbys = append(slices.Clip(e.Accounts[i].Standbys), ghost)
+	}
+	return e
+}
+
 // settle lets everything arrive. Agents that are frozen lose their connections at last.
 func (w *peers) settle() {
 	for i, server := range w.servers {
@@ -308,7 +326,8 @@ func (w *peers) settle() {
 			w.endServer(i)
 		}
 	}
-	w.settleFor(5)
+	w.settleFor(7)
+	w.checkSilent()
 	for i, server := range w.servers {
 		for _, id := range slices.Sorted(maps.Values(server.agents)) {
 			if server.frozen[id] {
@@ -318,6 +337,44 @@ func (w *peers) settle() {
 	}
 	w.settleFor(5)
 	w.sharing.settle()
+	for range 3 { // what the last answers have caused arrives, too
+		w.settleFor(1)
+	}
+	term := w.servers[0].rows["prod"].term
+	w.settleFor(3)
+	w.checkRest(term)
+}
+
+// checkSilent checks that no silent agent has the account while another one is heard.
+func (w *peers) checkSilent() {
+	var isHeard, isSilent bool
+	for _, server := range w.servers {
+		a := server.fleet.accounts["prod"]
+		if a == nil {
+			continue
+		}
+		for _, m := range a.candidates {
+			isHeard = isHeard || !server.frozen[m.id]
+		}
+		isSilent = isSilent || server.frozen[a.cacher] && a.takenOverAt.IsZero()
+	}
+	if isHeard && isSilent && !w.lied {
+		w.problem("a silent agent has the account, and another one is heard")
+	}
+}
+
+// checkRest checks that nothing happens any more.
+func (w *peers) checkRest(term vedette.Term) {
+	if now := w.servers[0].rows["prod"].term; now != term {
+		w.problem("the term rises from %d to %d although nothing happens", term, now)
+	}
+	for _, server := range w.servers {
+		f := server.fleet
+		a := f.accounts["prod"]
+		if len(f.offered)+len(f.deferred)+f.silent.open > 0 || f.balancer.isMoving || a != nil && (a.offer != nil || a.isLooking) {
+			w.problem("%s still waits: %d offers, %d deferrals, %d takeovers", server.server, len(f.offered), len(f.deferred), f.silent.open)
+		}
+	}
 }
 
 // endServer ends a process and starts the next one, to which no agent is connected.
@@ -369,7 +426,7 @@ func (w *peers) fingerprint() string {
 	var b strings.Builder
 	b.WriteString(w.sharing.fingerprint())
 	r := w.servers[0].rows["prod"]
-	fmt.Fprint(&b, w.isCut, w.drained, w.lied, w.count("0 cut"), w.count("1 cut"))
+	fmt.Fprint(&b, w.isCut, w.drained, w.lied, w.ghosts, w.count("0 cut"), w.count("1 cut"))
 	for i, server := range w.servers {
 		f := server.fleet
 		fmt.Fprint(&b, " frozen ", len(server.frozen))

@@ -41,7 +41,7 @@ const (
 	// offerTimeout is how long another server has to acquire an account.
 	offerTimeout = 3 * time.Second
 	// retryOffer is after which time an account is offered again to an agent that did not take it.
-	retryOffer = 10 * time.Second
+	retryOffer = 2 * time.Second
 )
 
 // makeOffer offers an account to an agent of another server. The account must be at rest and have a cacher.

@@ -69,8 +69,10 @@ type Kubesvc struct {
 	Cache           KubesvcCache       `config:"cache"`
 	// Servers write no heartbeats for accounts: one row of the database says which agent reports an account.
 	Heartbeat configfile.Ignored `config:"heartbeat,ignored"`
-	// Accounts are balanced over agents by their numbers of objects, without being asked. They are not moved between servers.
-	LoadBalancer string `config:"loadBalancer,ignored"`
+	// Whether accounts that agents of several servers have registered move between them. none: accounts go to the agent with the fewest
+	// objects, and move one after the other until all agents have about as many. MN: they go to it, and stay at its server as long as
+	// an agent there is connected and heard, and has them. Agents of one server share their accounts in any case.
+	LoadBalancer string `config:"loadBalancer" enum:"none,MN" default:"none"`
 	// One row of the database decides which agent is the cacher.
 	Locks configfile.Ignored `config:"locks,ignored"`
 	// New accounts are visible at once; nothing polls for them.

@@ -22,6 +22,7 @@ import (
 	"github.com/vedette-io/vedette/agent/watch"
 	"github.com/vedette-io/vedette/server"
 	"github.com/vedette-io/vedette/server/agentserver"
+	"github.com/vedette-io/vedette/server/assignment"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/tables"
 	"github.com/vedette-io/vedette/test/controlplane"
@@ -54,6 +55,8 @@ type installation struct {
 	t   testing.TB
 	url string
 	log *logbuffer.Buffer
+	// balance is of the servers that are started from then on.
+	balance assignment.BalanceConfig
 }
 
 func newInstallation(t testing.TB, url string) *installation {
@@ -85,6 +88,7 @@ func (in *installation) startServer(id vedette.ServerID) *oneServer {
 		Store:       sqldb.Config{URL: in.url, Log: log},
 		AgentServer: agentserver.Config{Projections: tables.Projections()},
 		Peers:       &server.PeersConfig{Address: "127.0.0.1:0"},
+		Balance:     in.balance, MetricsAddress: "127.0.0.1:0",
 	}, log)
 	if err != nil {
 		in.t.Fatal(err)
