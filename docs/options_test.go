@@ -92,6 +92,7 @@ var serverOptions = []tested{
 	{"cmd/vedette-server.TestSettingsCount", "tasks.", "timeout deleteTimeout keep maxConcurrent persistOutput persistOutputForAllAccounts"},
 	{"cmd/vedette-server.TestSettingsCount", "manifests.", "appLabels managedBySuffix dockerImages"},
 	{"server/config.TestDiscoveryModes", "kubesvc.", "cluster"},
+	{"cmd/vedette-server.TestLoadBalancerSetting", "kubesvc.", "loadBalancer"},
 	{"server/config.TestDiscoverySettingsAreConverted", "kubesvc.cluster-kubernetes.", "clouddriverServiceNamePrefix httpPortName kubeconfigFile verifySsl namespace useDNS domainName failFast"},
 	{"cmd/vedette-server.TestPluginKeysConfigureDispatch", "kubesvc.operations.retry.", "maxRetries backoffMs"},
 	{"cmd/vedette-server.TestMetricsSettingsAreConverted", "prometheus.", "enabled port maxAccounts"},

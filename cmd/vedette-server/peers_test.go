@@ -39,3 +39,15 @@ func TestPeersSettingsAreConverted(t *testing.T) {
 		t.Errorf("got the ports %q, want that for other servers", connections)
 	}
 }
+
+// TestLoadBalancerSetting says whether accounts move between servers to balance agents.
+func TestLoadBalancerSetting(t *testing.T) {
+	const shared = "sql.url: postgres://u:p@db/vedette\nkubesvc.cluster: database\n"
+	for text, stays := range map[string]bool{shared: false, shared + "kubesvc.loadBalancer: none": false, shared + "kubesvc.loadBalancer: MN": true,
+		shared + "armory.kubesvc.loadBalancer: mn": true} {
+		settings, err := newServerConfig(loadText(t, text), slog.New(slog.DiscardHandler))
+		if err != nil || settings.Balance.IsWithinServer != stays {
+			t.Errorf("%s: accounts stay at their server: %v, %v, want %v", text, settings.Balance.IsWithinServer, err, stays)
+		}
+	}
+}

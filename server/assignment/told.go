@@ -222,13 +222,18 @@ func (f *Fleet) tell() {
 	if len(f.touched) == 0 {
 		return
 	}
-	for _, a := range slices.SortedFunc(maps.Keys(f.touched), func(a, b *account) int { return cmp.Compare(a.name, b.name) }) {
+	var changed []ToldAccount
+	for a := range f.touched {
 		if t := a.toTell(); !t.equals(&a.told) {
 			a.told = t
-			f.emit(Tell{Accounts: []ToldAccount{t}})
+			changed = append(changed, t)
 		}
 	}
 	clear(f.touched)
+	if len(changed) > 0 {
+		slices.SortFunc(changed, func(a, b ToldAccount) int { return cmp.Compare(a.Account, b.Account) })
+		f.emit(Tell{Accounts: changed})
+	}
 }
 
 // toTell returns what other servers should know. Standbys of an account that is reported here do not matter to them: they end with this

@@ -70,7 +70,6 @@ var reasons = configfile.Reasons{
 	"kubesvc.cache.agentCleanupFrequencySeconds":                            "Three missed heartbeats end a connection.",
 	"kubesvc.cache.namespaceExpiryMinutes":                                  "Namespaces are read from the database.",
 	"kubesvc.heartbeat":                                                     "Servers write no heartbeats for accounts: one row of the database says which agent reports an account.",
-	"kubesvc.loadBalancer":                                                  "Accounts are balanced over agents by their numbers of objects, without being asked. They are not moved between servers.",
 	"kubesvc.locks":                                                         "One row of the database decides which agent is the cacher.",
 	"kubesvc.credentials":                                                   "New accounts are visible at once; nothing polls for them.",
 	"kubesvc.disableV2Provider":                                             "The server has no provider of Kubernetes accounts besides agents. Accounts of an existing Clouddriver are shown if upstream.baseUrl names it.",

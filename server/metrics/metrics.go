@@ -100,7 +100,7 @@ func (m *Metrics) addFleet() {
 		"Accounts of which another agent became the cacher, which reports them, by reason and result (done or failed; what failed is tried again). "+
 			"joined: no agent reported the account; left: its agent disconnected, or no longer has it; rejected: its agent's registration or writes were; "+
 			"silent: its agent was, for example frozen; balance: moved so that agents share the work; returned: moved back, because it was not up to "+
-			"date with the other agent.", "reason", "result")
+			"date with the other agent; drained: the server of its agent stops, and gave it away.", "reason", "result")
 	const sampled = " Read from the database every 30 s."
 	m.Fleet.Accounts = m.Gauge("vedette_server_stored_accounts", "Accounts in the database, with and without an agent."+sampled)
 	m.Fleet.Feeds = m.Gauge("vedette_server_feeds", "Feeds by state: pending, syncing, live, failing or denied."+sampled, "state")
