@@ -83,7 +83,9 @@ func (m *sharedStore) Marks(context.Context, vedette.AccountName) ([]read.FeedSt
 	return []read.FeedStatus{{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}, Mark: "1", State: vedette.FeedLive}}, nil
 }
 
-func (m *sharedStore) AccountSizes(context.Context) (map[vedette.AccountName]int64, error) { return nil, nil }
+func (m *sharedStore) AccountSizes(context.Context) (map[vedette.AccountName]int64, error) {
+	return nil, nil
+}
 
 func (m *sharedStore) holder(name vedette.AccountName) string {
 	m.mu.Lock()
@@ -124,7 +126,9 @@ func withServers(t *testing.T, cfg assignment.Config, test func(t *testing.T, w 
 		for _, id := range []vedette.ServerID{"s0", "s1"} {
 			r := New(id, cfg, w, w, slog.New(slog.DiscardHandler))
 			r.Share(Sharing{Servers: w, IsAlive: func(context.Context, vedette.ServerID) bool { return true },
-				Listen: func(ctx context.Context, to vedette.ServerID) (func() (Told, error), error) { return w.listen(ctx, id, to) }})
+				Listen: func(ctx context.Context, to vedette.ServerID) (func() (Told, error), error) {
+					return w.listen(ctx, id, to)
+				}})
 			w.servers[id] = r
 		}
 		for _, r := range w.servers {

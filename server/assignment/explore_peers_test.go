@@ -336,6 +336,7 @@ func (w *peers) settle() {
 		}
 	}
 	w.settleFor(5)
+	w.checkHeld()
 	w.sharing.settle()
 	for range 3 { // what the last answers have caused arrives, too
 		w.settleFor(1)
@@ -360,6 +361,19 @@ func (w *peers) checkSilent() {
 	}
 	if isHeard && isSilent && !w.lied {
 		w.problem("a silent agent has the account, and another one is heard")
+	}
+}
+
+// checkHeld checks that an agent has the account if any wants it, while servers hear each other and whatever they say.
+func (w *peers) checkHeld() {
+	isWanted, isHeld := false, false
+	for _, server := range w.servers {
+		if a := server.fleet.accounts["prod"]; a != nil {
+			isWanted, isHeld = isWanted || len(a.candidates) > 0, isHeld || a.cacher != 0
+		}
+	}
+	if isWanted && !isHeld {
+		w.problem("an agent wants the account, and nobody has it; stored is %+v", *w.servers[0].rows["prod"])
 	}
 }
 

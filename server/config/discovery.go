@@ -95,3 +95,6 @@ func (k Kubesvc) verificationWarning() string {
 	return "kubesvc.cluster-kubernetes.verifySsl is false: whoever is between the server and the API server gets the server's credentials for the cluster. " +
 		"Set it to true, and name the cluster's authority in the kubeconfig"
 }
+
+// StaysAtServer reports whether accounts stay at the server of their agent, instead of moving to balance agents of several servers.
+func (k Kubesvc) StaysAtServer() bool { return strings.EqualFold(k.LoadBalancer, "MN") }

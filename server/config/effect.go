@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/vedette-io/vedette/internal/configfile"
 	"github.com/vedette-io/vedette/internal/settings"
@@ -22,7 +21,7 @@ func (c *Config) switches() []configfile.Switch {
 		{Keys: "upstream.", IsOff: !c.Upstream.IsEnabled(), Because: "upstream.baseUrl is not set"},
 		{Keys: "services.fiat.", IsOff: !c.Fiat.Enabled, Except: "services.fiat.baseUrl", Because: "services.fiat.enabled" + isOff},
 		{Keys: "kubesvc.cluster-kubernetes.", IsOff: c.Kubesvc.mode() != discover.ModeKubernetes, Because: "kubesvc.cluster is not kubernetes"},
-		{Keys: "kubesvc.loadBalancer", IsOff: c.Kubesvc.mode() == discover.ModeLocal, Because: "kubesvc.cluster is " + strings.ToLower(c.Kubesvc.Cluster)},
+		{Keys: "kubesvc.loadBalancer", IsOff: c.Kubesvc.mode() == discover.ModeLocal, Because: "kubesvc.cluster is local"},
 		{Keys: "cache.kinds", IsOff: c.Cache.All, Because: "cache.all is true"},
 		{Keys: "tasks.persistOutputForAllAccounts", IsOff: !c.Tasks.PersistOutput, Because: "tasks.persistOutput" + isOff},
 		{Keys: "artifacts.", IsOff: !a.Enabled, Except: "artifacts.enabled", Because: "artifacts.enabled is false"},

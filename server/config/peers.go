@@ -3,7 +3,6 @@ package config
 import (
 	"net"
 	"strconv"
-	"strings"
 
 	"github.com/vedette-io/vedette/server/discover"
 	"github.com/vedette-io/vedette/server/store/sqldb"
@@ -26,9 +25,6 @@ func (c *Config) SharesDatabase() bool {
 	_, isFile := sqldb.FilePath(c.Database().Reveal())
 	return c.Kubesvc.mode() != discover.ModeLocal && !isFile
 }
-
-// StaysAtServer reports whether accounts stay at the server of their agent, instead of moving to balance agents of several servers.
-func (k Kubesvc) StaysAtServer() bool { return strings.EqualFold(k.LoadBalancer, "MN") }
 
 // PeersListen returns the address of the port for other servers.
 func (c *Config) PeersListen() string {
