@@ -103,5 +103,6 @@ func (s *Server) newPeers(v *services) *peers {
 	p.agents = &peerAgents{self: s.cfg.ID, client: p.client, members: v.members}
 	v.dispatcher.SetRemote(p.client)
 	v.dispatcher.SetKnown(v.coherence.Flush)
+	v.dispatcher.SetLease(v.store.CheckLease)
 	return p
 }

@@ -95,7 +95,13 @@ func (s *Server) newTasks(v *services) *task.Tasks {
 	cfg.Dispatch = v.operations
 	cfg.Kinds = v.kinds
 	cfg.Log, cfg.OnEnd = v.callersLog, s.cfg.Metrics.TaskEnded
-	return task.New(cfg)
+	if v.members == nil {
+		return task.New(cfg)
+	}
+	cfg.Sharing = s.shareTasks(v)
+	t := task.New(cfg)
+	v.peers.server.SetTasks(t)
+	return t
 }
 
 // runServices builds the services, continues where the last run ended, and runs them until ctx or the lease ends.

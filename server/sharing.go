@@ -12,11 +12,16 @@ import (
 	"github.com/vedette-io/vedette/server/store/commit"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/versions"
+	"github.com/vedette-io/vedette/server/task"
 )
 
 // shareDatabase adds what a server needs that shares its database with others.
 func (s *Server) shareDatabase(v *services) {
-	v.members = membership.New(membership.Config{Self: s.cfg.ID, Store: v.store, Log: s.log, OnEnded: v.assignments.ServerEnded,
+	ended := func(id vedette.ServerID) {
+		v.assignments.ServerEnded(id)
+		v.tasks.ServerEnded(id)
+	}
+	v.members = membership.New(membership.Config{Self: s.cfg.ID, Store: v.store, Log: s.log, OnEnded: ended,
 		Release: func(ctx context.Context) error { return s.releaseEnded(ctx, v.store) }})
 	v.assignments.Share(assigner.Sharing{Servers: v.members, IsAlive: v.members.IsAlive,
 		Listen: func(ctx context.Context, to vedette.ServerID) (func() (assigner.Told, error), error) {
@@ -40,6 +45,28 @@ func (s *Server) shareDatabase(v *services) {
 	}})
 	v.hub.OnAwait(v.coherence.AwaitChanges)
 	v.hub.OnPublish(func(changes []commit.Change) { v.coherence.Publish(coherence.Entry{Changes: changes}) })
+}
+
+// shareTasks returns what tasks need of the other servers.
+func (s *Server) shareTasks(v *services) *task.Sharing {
+	return &task.Sharing{Process: v.store.ServerToken(), Peers: v.peers.client, Resume: v.dispatcher.Resume, KnownUID: v.dispatcher.KnownUID,
+		Candidates: func() (others []vedette.ServerID) {
+			for id, row := range v.members.Current() {
+				if id != s.cfg.ID && row.State == sqldb.ServerRunning {
+					others = append(others, id)
+				}
+			}
+			return others
+		},
+		IsAlive: func(ctx context.Context, server vedette.ServerID, process string) bool {
+			return v.members.IsProcessAlive(ctx, server, func(token string) bool { return task.IsProcess(process, token) })
+		},
+		Remote: func(caller []byte) (task.Remote, error) {
+			if v.remote == nil {
+				return nil, vedette.Errorf(vedette.Invalid, "this server has no upstream Clouddriver, other than the one that accepted the task")
+			}
+			return v.remote.Again(caller)
+		}}
 }
 
 // releaseEnded releases the accounts of servers that have ended.

@@ -21,7 +21,9 @@ type delivery struct {
 func (d *Dispatcher) deliver(ctx context.Context, f *inflight) vedette.Outcome {
 	ctx, cancel := context.WithDeadline(ctx, f.op.Deadline.Add(d.cfg.Grace))
 	defer cancel()
-	f.life = lifecycle.New(f.op, f.accepted)
+	if f.life == nil {
+		f.life = lifecycle.New(f.op, f.accepted)
+	}
 	v := &delivery{inflight: f, dispatcher: d, pending: d.register(f.op)}
 	defer d.unregister(f.op.ID, v.pending)
 	defer v.leave()
@@ -74,6 +76,9 @@ func (v *delivery) awaitAgent(ctx context.Context, agentWait <-chan time.Time) *
 	agent, event, changed := v.dispatcher.agentFor(v.op.Account)
 	if agent != nil {
 		v.remote.stop()
+		if out, mayAct := v.awaitLease(ctx); !mayAct {
+			return out
+		}
 		v.setAgent(agent)
 		return v.step(ctx, event)
 	}
@@ -92,6 +97,10 @@ func (v *delivery) awaitAgent(ctx context.Context, agentWait <-chan time.Time) *
 	case a := <-found:
 		v.remote.stop()
 		v.remote.attempts++
+		if out, mayAct := v.awaitLease(ctx); !mayAct {
+			a.Close()
+			return out
+		}
 		v.setAgent(remoteAgent{a})
 		return v.step(ctx, lifecycle.Served{Agent: a.Agent(), Cluster: a.Cluster()})
 	case <-v.remote.missing():
@@ -103,6 +112,32 @@ func (v *delivery) awaitAgent(ctx context.Context, agentWait <-chan time.Time) *
 		return v.step(ctx, v.over())
 	}
 	return nil
+}
+
+// leaseRetry is the time between two looks whether this server still has its lease, while the database does not answer.
+const leaseRetry = 200 * time.Millisecond
+
+// awaitLease reports whether a change may be sent now. A server that stood still looks first whether it still has its lease: another one
+// may go on with what it has begun. If that was not certain, the caller must look for the agent again; the outcome is not nil if the
+// operation has ended.
+func (v *delivery) awaitLease(ctx context.Context) (out *vedette.Outcome, mayAct bool) {
+	d := v.dispatcher
+	if d.lease == nil || !v.op.Changes() {
+		return nil, true
+	}
+	err := d.lease(ctx)
+	if err == nil {
+		return nil, true
+	}
+	d.log.WarnContext(ctx, "operation waits: it is not certain that this server still has its lease", "operation", v.op.ID, "error", err)
+	timer := time.NewTimer(leaseRetry)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil, false
+	case <-ctx.Done():
+		return v.step(ctx, v.over()), false
+	}
 }
 
 func (v *delivery) over() lifecycle.Over { return lifecycle.Over{Obstacle: v.obstacle()} }

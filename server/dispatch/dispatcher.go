@@ -109,6 +109,7 @@ type Dispatcher struct {
 
 	remote    Remote                      // nil if no other servers exist
 	known     func(context.Context) error // the same
+	lease     func(context.Context) error // nil if this server needs none
 	unclaimed chan unclaimedOutcome
 
 	forgedOutcomes, lateOutcomes logthrottle.Limiter // outcomes from agents that were not sent the operation, or of operations that have ended
@@ -184,15 +185,7 @@ func (d *Dispatcher) execute(ctx context.Context, op vedette.Operation) vedette.
 	if err != nil {
 		return d.notAdmittedOutcome(op, err)
 	}
-	op.Requester, op.Origin = op.Requester.Clean(maxNote), vedette.CleanText(op.Origin, maxNote)
-	op.RequestID = requestid.Of(ctx)
-	ctx, span := startSpan(ctx, op)
-	op.TraceParent = tracing.Parent(ctx)
-	object := objectOf(op.Args)
-	f := &inflight{op: op, span: span, target: vedette.CleanText(targetOf(op.Args, object), maxNote), object: object, accepted: now}
-	if member, _ := d.assignments.Cacher(op.Account); member != nil {
-		f.op.Cluster = cmp.Or(f.op.Cluster, d.assignments.Registered(member, op.Account))
-	}
+	ctx, f := d.newInflight(ctx, op, now)
 	endPriority := d.prioritize(f)
 	if op.Reads() {
 		defer grant.Release()
@@ -204,12 +197,32 @@ func (d *Dispatcher) execute(ctx context.Context, op vedette.Operation) vedette.
 		defer endPriority()
 		return d.refusedOutcome(ctx, f, err)
 	}
-	done := make(chan vedette.Outcome, 1)
 	end := d.accept(op.ID)
+	return d.runChange(ctx, f, func() { grant.Release(); end() }, endPriority)
+}
+
+// newInflight returns an operation that begins, and the context of its span.
+func (d *Dispatcher) newInflight(ctx context.Context, op vedette.Operation, accepted time.Time) (context.Context, *inflight) {
+	op.Requester, op.Origin = op.Requester.Clean(maxNote), vedette.CleanText(op.Origin, maxNote)
+	op.RequestID = requestid.Of(ctx)
+	ctx, span := startSpan(ctx, op)
+	op.TraceParent = tracing.Parent(ctx)
+	object := objectOf(op.Args)
+	f := &inflight{op: op, span: span, target: vedette.CleanText(targetOf(op.Args, object), maxNote), object: object, accepted: accepted}
+	if member, _ := d.assignments.Cacher(op.Account); member != nil {
+		f.op.Cluster = cmp.Or(f.op.Cluster, d.assignments.Registered(member, op.Account))
+	}
+	return ctx, f
+}
+
+// runChange delivers an operation that is recorded and accepted, even if the caller leaves. It calls endPriority when the operation has
+// ended, and end when that is recorded.
+func (d *Dispatcher) runChange(ctx context.Context, f *inflight, end, endPriority func()) vedette.Outcome {
+	op := f.op
+	done := make(chan vedette.Outcome, 1)
 	d.running.Go(func() {
 		defer end()
 		defer f.awaitRecord() // callers of other servers read the history then
-		defer grant.Release() // even if the caller has left
 		defer endPriority()
 		//nolint:contextcheck // the outcome is recorded even if the caller has left
 		done <- d.finish(f, d.deliver(requestid.Inherit(d.changesCtx, ctx), f))

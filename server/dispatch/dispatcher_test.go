@@ -194,6 +194,21 @@ func (s *scenario) ExpireOperations(_ context.Context, due time.Time, message st
 	return n, nil
 }
 
+func (s *scenario) MoveOperation(ctx context.Context, id vedette.OperationID, from, to vedette.ServerID, deadline time.Time) (bool, error) {
+	if err := s.checkDatabase(ctx); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.rows[id]
+	if row.State != history.Pending || row.Server != from {
+		return false, nil
+	}
+	row.Server, row.Deadline = to, deadline
+	s.rows[id] = row
+	return true, nil
+}
+
 func (s *scenario) MarkOperationsLost(context.Context, vedette.ServerID, string, time.Time) (int, error) {
 	return 0, nil
 }

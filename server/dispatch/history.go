@@ -19,6 +19,7 @@ type historyStore interface {
 	BeginOperation(ctx context.Context, row history.Operation) error
 	Operation(ctx context.Context, id vedette.OperationID) (history.Operation, error)
 	EndOperations(ctx context.Context, rows []history.Operation) error
+	MoveOperation(ctx context.Context, id vedette.OperationID, from, to vedette.ServerID, deadline time.Time) (bool, error)
 	MarkOperationsLost(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error)
 	ExpireOperations(ctx context.Context, due time.Time, message string, at time.Time) (int, error)
 	PurgeOperations(ctx context.Context, before time.Time, limit int) (n int, bytes int64, err error)

@@ -65,6 +65,9 @@ func (d *Dispatcher) SetRemote(r Remote) { d.remote = r }
 // SetKnown sets what waits until other servers know what this one has written before the call. It must be called like SetRemote.
 func (d *Dispatcher) SetKnown(known func(context.Context) error) { d.known = known }
 
+// SetLease sets what fails unless this server still has its lease of the database. It must be called like SetRemote.
+func (d *Dispatcher) SetLease(check func(context.Context) error) { d.lease = check }
+
 // AwaitEnd waits until an operation that a server has accepted has ended. It returns an error if that cannot be known.
 func (d *Dispatcher) AwaitEnd(ctx context.Context, server vedette.ServerID, id vedette.OperationID) error {
 	if server == d.cfg.Server {

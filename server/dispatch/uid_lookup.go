@@ -44,6 +44,13 @@ func (d *Dispatcher) lookUpUID(ctx context.Context, op vedette.Operation) <-chan
 	return lookup
 }
 
+// KnownUID returns the uid of the object that a deletion names, as it is stored; empty if that is not known in a moment.
+func (d *Dispatcher) KnownUID(ctx context.Context, account vedette.AccountName, args vedette.DeleteArgs) string {
+	ctx, cancel := context.WithTimeout(ctx, maxUIDLookup)
+	defer cancel()
+	return (<-d.lookUpUID(ctx, vedette.Operation{Account: account, Args: args})).uid
+}
+
 func (f *inflight) applyUID(lookup <-chan knownObject) {
 	a, deletes := f.op.Args.(vedette.DeleteArgs)
 	if !deletes {

@@ -56,6 +56,12 @@ func (d *Dispatcher) forgetEnded(ctx context.Context) {
 func (d *Dispatcher) hasEnded(ctx context.Context, id vedette.OperationID) bool {
 	ctx, cancel := context.WithTimeout(ctx, maxUnclaimedLookup)
 	defer cancel()
+	d.mu.Lock()
+	isAccepted := d.accepted[id] != nil
+	d.mu.Unlock()
+	if isAccepted { // it is about to be sent to the agent, which answers with the outcome
+		return false
+	}
 	row, err := d.store.Operation(ctx, id)
 	if err != nil {
 		return vedette.KindOf(err) == vedette.NotFound

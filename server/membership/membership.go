@@ -80,14 +80,16 @@ func (m *Membership) CurrentSince() time.Time { return *m.since.Load() }
 // read again, because it may have started since then. A server that has ended a moment ago may have a row, and so may
 // one of which this cannot be found out now.
 func (m *Membership) IsAlive(ctx context.Context, id vedette.ServerID) bool {
-	if _, exists := m.Current()[id]; exists {
-		return true
+	return m.IsProcessAlive(ctx, id, func(string) bool { return true })
+}
+
+// IsProcessAlive is IsAlive for a process of the server, which isIt recognizes by its token.
+func (m *Membership) IsProcessAlive(ctx context.Context, id vedette.ServerID, isIt func(token string) bool) bool {
+	has := func() bool {
+		row, exists := m.Current()[id]
+		return exists && isIt(row.Token)
 	}
-	if err := m.readSince(ctx, time.Now()); err != nil {
-		return true
-	}
-	_, exists := m.Current()[id]
-	return exists
+	return has() || m.readSince(ctx, time.Now()) != nil || has()
 }
 
 // Changed returns a channel that is closed when a server appears, disappears, or changes its state.

@@ -309,6 +309,10 @@ func (s store) Resources(context.Context, ...vedette.AccountName) ([]vedette.Res
 func (s store) UID(context.Context, vedette.AccountName, vedette.Key) (uid, version string, err error) {
 	return "known", "v7", nil
 }
+func (s store) MoveOperation(context.Context, vedette.OperationID, vedette.ServerID, vedette.ServerID, time.Time) (bool, error) {
+	return false, nil
+}
+
 func (s store) MarkOperationsLost(context.Context, vedette.ServerID, string, time.Time) (int, error) {
 	return 0, nil
 }

@@ -48,6 +48,7 @@ type Server struct {
 	connections *connections
 	coherence   *coherenceServer   // nil if nothing is published
 	assignments *assignmentsServer // nil if nothing is told of agents
+	tasks       *taskServer        // nil if no tasks run here
 }
 
 // NewServer returns a Server that passes operations to the agents of d.
@@ -71,6 +72,9 @@ func (s *Server) Serve(ctx context.Context, on net.Listener) error {
 	}
 	if s.assignments != nil {
 		peerproto.RegisterAssignmentsServer(srv, s.assignments)
+	}
+	if s.tasks != nil {
+		peerproto.RegisterTasksServer(srv, s.tasks)
 	}
 	stopped := make(chan struct{})
 	go func() {

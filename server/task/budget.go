@@ -63,16 +63,18 @@ type memory struct {
 	free  int64 // bytes of the grant that the history has not used yet
 	op    int64 // bytes that belong to the current operation, and are returned at its end
 	kept  bool  // a run has taken it over
+	// isCopied is true if descriptions are encoded for another server.
+	isCopied bool
 
 	descriptions []int64 // bytes of the descriptions, by request; nil after they are prepared
 }
 
 // admit waits for the memory of a submission.
 func (t *Tasks) admit(ctx context.Context, requests []Request, o Options) (*memory, error) {
-	m := &memory{limit: t.cfg.MaxBytes / 2}
+	m := &memory{limit: t.cfg.MaxBytes / 2, isCopied: t.cfg.Sharing != nil}
 	bytes := int64(taskBytes)
 	for _, r := range requests {
-		description := descriptionBytes(r.Description)
+		description := m.descriptionBytes(r.Description)
 		m.descriptions = append(m.descriptions, description)
 		bytes += opBytes + description
 	}
@@ -83,6 +85,14 @@ func (t *Tasks) admit(ctx context.Context, requests []Request, o Options) (*memo
 	m.grant, err = t.budget.Acquire(ctx, o.Source, bytes)
 	m.free = taskBytes
 	return m, m.refusal(err)
+}
+
+// descriptionBytes is what a description takes here, and on its way to another server.
+func (m *memory) descriptionBytes(raw []byte) int64 {
+	if m.isCopied {
+		return descriptionBytes(raw) + int64(len(raw))
+	}
+	return descriptionBytes(raw)
 }
 
 // descriptionBytes is what a description takes: decoded, and planned, which shares its texts.
@@ -116,7 +126,7 @@ func (m *memory) grow(ctx context.Context, bytes int64) error {
 
 // growDescription waits for what a description has become more than it was.
 func (m *memory) growDescription(ctx context.Context, index int, expanded Request) error {
-	bytes := descriptionBytes(expanded.Description)
+	bytes := m.descriptionBytes(expanded.Description)
 	if err := m.grow(ctx, bytes-m.descriptions[index]); err != nil {
 		return err
 	}

@@ -33,6 +33,21 @@ func (t *opContext) Version(ctx context.Context, m manifest.Manifest) (vedette.V
 // the cluster for other kinds.
 func (t *opContext) Namespaced(ctx context.Context, apiVersion, kind string) (bool, error) {
 	want := manifest.KindOf(apiVersion, kind)
+	if t.copier == nil {
+		return t.askNamespaced(ctx, want)
+	}
+	asked := askedKind(want)
+	if index := t.journal.replay(asked); index >= 0 && t.journal.steps[index].Namespaced != nil {
+		return *t.journal.steps[index].Namespaced, nil
+	}
+	isNamespaced, err := t.askNamespaced(ctx, want)
+	if err == nil {
+		t.answered(t.journal.begin(asked, false), func(s *step) { s.Namespaced = &isNamespaced })
+	}
+	return isNamespaced, err
+}
+
+func (t *opContext) askNamespaced(ctx context.Context, want vedette.Kind) (bool, error) {
 	feeds, err := t.tasks.cfg.Accounts.Feeds(ctx, t.account())
 	if err != nil {
 		return false, err

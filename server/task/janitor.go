@@ -10,14 +10,18 @@ import (
 	"github.com/vedette-io/vedette/server/store/tasks"
 )
 
-// Run records that this server is alive, ends tasks of lost servers, and deletes old tasks,
-// until ctx ends. Then no new tasks are accepted. Run returns when the running tasks have
+// Run takes care of the tasks of servers that have ended, and deletes old tasks, until ctx ends. If no other servers share the database, it
+// also records that this one is alive. Then no new tasks are accepted. Run returns when the running tasks have
 // ended, or soon after ShutdownTimeout.
 func (t *Tasks) Run(ctx context.Context) error {
 	heartbeatCtx, stopHeartbeat := context.WithCancel(context.WithoutCancel(ctx))
 	group := errgroup.Group{}
-	group.Go(func() error { t.heartbeat(heartbeatCtx); return nil })
-	group.Go(func() error { t.runEvery(ctx, t.cfg.AbandonAfter/3, t.sweep); return nil })
+	if t.cfg.Sharing != nil {
+		group.Go(func() error { return t.sweepAtOnce(ctx) })
+	} else {
+		group.Go(func() error { t.heartbeat(heartbeatCtx); return nil })
+		group.Go(func() error { t.runEvery(ctx, t.cfg.AbandonAfter/3, t.sweep); return nil })
+	}
 	group.Go(func() error { t.runEvery(ctx, time.Hour, t.purge); return nil })
 	<-ctx.Done()
 	t.close()

@@ -100,6 +100,15 @@ func (m *memoryStore) Task(_ context.Context, id string) (tasks.Task, error) {
 	return row, nil
 }
 
+func (m *memoryStore) TaskOwners(context.Context) (map[string]vedette.ServerID, error) {
+	rows, err := m.findRunning(func(tasks.Task) bool { return true })
+	owners := map[string]vedette.ServerID{}
+	for _, row := range rows {
+		owners[row.ID] = row.Server
+	}
+	return owners, err
+}
+
 func (m *memoryStore) RunningTasks(context.Context, int) ([]tasks.Task, error) {
 	return m.findRunning(func(row tasks.Task) bool { return true })
 }

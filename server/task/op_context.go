@@ -32,9 +32,8 @@ type clusterChange struct {
 	timeout       time.Duration
 }
 
-// change executes a change in the cluster. It stores the progress of the task first.
+// change executes a change in the cluster. The progress of the task is stored first.
 func (t *opContext) change(ctx context.Context, c clusterChange) (vedette.Outcome, error) {
-	t.saveProgress(ctx)
 	out := t.execute(ctx, c.args, c.timeout)
 	t.recordOutput(c, out)
 	return out, outcomeError(c.failurePrefix, out)
@@ -50,21 +49,106 @@ func (t *opContext) query(ctx context.Context, prefix string, args vedette.Args)
 	return out, outcomeError(prefix, out)
 }
 
-// execute executes one operation, unless the task is ending. Its deadline is not after that of ctx.
+// execute executes one operation, unless the task is ending. Its deadline is not after that of ctx. If the operation was executed when the
+// task ran at another server, its answer is returned.
 func (t *opContext) execute(ctx context.Context, args vedette.Args, timeout time.Duration) vedette.Outcome {
+	j := &t.journal
+	var asked string
+	if t.copier != nil {
+		asked = askedArgs(args)
+	}
+	op := vedette.Operation{Account: t.account(), Args: args, Requester: t.options.Requester, Origin: "task " + t.id}
+	index := -1
+	if t.isContinued {
+		index = j.replay(asked)
+	}
+	if index >= 0 && j.steps[index].Outcome != nil {
+		return j.steps[index].Outcome.outcome(j.steps[index].ID)
+	}
+	isBegun := index >= 0
+	switch {
+	case isBegun:
+		op.Args = withKnownUID(args, j.steps[index].KnownUID)
+	case op.Changes() && j.hasDiverged():
+		return divergedOutcome()
+	default:
+		index = j.begin(asked, op.Changes())
+	}
+	if op.Changes() && !isBegun {
+		t.beginChange(ctx, index, args)
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return vedette.Outcome{State: vedette.Failed, Status: http.StatusServiceUnavailable, Reason: "Stopped",
 			Message: cause.Error() + "; this operation was not started"}
 	}
+	if op.ID = j.steps[index].ID; op.ID == "" {
+		op.ID = vedette.OperationID(ulid.Make().String())
+	}
+	do := t.tasks.cfg.Dispatch.Execute
+	if isBegun {
+		do = t.resume
+	}
+	out := t.send(ctx, op, timeout, do)
+	t.answered(index, func(s *step) { s.Outcome = recordOutcome(out) })
+	return out
+}
+
+// beginChange records a change before it is sent: at the server that has the copy of the task, and in the row of the task.
+func (t *opContext) beginChange(ctx context.Context, index int, args vedette.Args) {
+	s := &t.journal.steps[index]
+	if deletion, ok := args.(vedette.DeleteArgs); ok && t.copier != nil && deletion.Name != "" {
+		s.KnownUID = t.tasks.cfg.Sharing.KnownUID(ctx, t.account(), deletion)
+	}
+	t.copier.beginChange(*s)
+	t.saveProgress(ctx)
+}
+
+// withKnownUID returns the arguments of a deletion that is resumed, with the uid of what it deletes: a new object of the same name stays.
+func withKnownUID(args vedette.Args, uid string) vedette.Args {
+	if deletion, ok := args.(vedette.DeleteArgs); ok && uid != "" {
+		deletion.KnownUID = uid
+		return deletion
+	}
+	return args
+}
+
+// answered records the answer to a step. What comes when the run is ending is not recorded: it can say that nobody waited.
+func (t *opContext) answered(index int, set func(*step)) {
+	if t.copier == nil || t.ctx.Err() != nil {
+		return
+	}
+	s := &t.journal.steps[index]
+	set(s)
+	t.copier.answer(*s)
+}
+
+// resume executes a change that another server may have sent.
+func (t *opContext) resume(ctx context.Context, op vedette.Operation) vedette.Outcome {
+	out := t.tasks.cfg.Sharing.Resume(ctx, op)
+	if _, isApply := op.Args.(vedette.ApplyArgs); !isApply || out.State != vedette.Done || len(out.Objects) > 0 || len(out.Keys) != 1 {
+		return out
+	}
+	// The history has no objects. What the cluster has is what was applied, or newer.
+	key := out.Keys[0]
+	read := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: op.Account, Deadline: op.Deadline, Requester: op.Requester, Origin: op.Origin,
+		Args: vedette.GetArgs{Target: vedette.Target{Kind: key.Kind.String(), Namespace: key.Namespace, Name: key.Name}}}
+	if live := t.tasks.cfg.Dispatch.Execute(ctx, read); live.State == vedette.Done {
+		out.Objects = live.Objects
+	}
+	return out
+}
+
+// send sends an operation and waits for its outcome.
+func (t *opContext) send(ctx context.Context, op vedette.Operation, timeout time.Duration,
+	do func(context.Context, vedette.Operation) vedette.Outcome) vedette.Outcome {
 	deadline := time.Now().Add(timeout)
 	if limit, ok := ctx.Deadline(); ok && limit.Before(deadline) {
 		deadline = limit
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(outcomeGrace))
 	defer cancel()
-	op := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: t.account(), Deadline: deadline, Args: args,
-		Requester: t.options.Requester, Origin: "task " + t.id}
-	out := maskOutcome(args, t.tasks.cfg.Dispatch.Execute(ctx, op))
+	op.Deadline = deadline
+	out := maskOutcome(op.Args, do(ctx, op))
 	out.ID = op.ID
 	return out
 }

@@ -75,11 +75,12 @@ func (o Options) appendRemote(all []validatedOp, r Request, bytes int64) []valid
 		if last, ok := all[n-1].operation.(*remoteOp); ok && last.accountName == account {
 			last.requests = append(last.requests, r)
 			all[n-1].bytes += bytes
+			all[n-1].requests = last.requests
 			return all
 		}
 	}
 	op := &remoteOp{remote: o.Remote, accountName: account, requests: []Request{r}, index: len(all)}
-	return append(all, validatedOp{opSpec: remoteSpec(), operation: op, bytes: bytes})
+	return append(all, validatedOp{opSpec: remoteSpec(), operation: op, bytes: bytes, requests: op.requests})
 }
 
 func (o *remoteOp) account() vedette.AccountName { return o.accountName }

@@ -38,8 +38,17 @@ type taskRun struct {
 	done    chan struct{} // closed by leave
 	span    trace.Span    // from the request that submits the task to the end of the task
 
-	mu   sync.Mutex
-	task Task
+	journal journal    // of the current operation; used by the goroutine that executes the operations
+	copier  *copier    // nil if there is no other server
+	first   int        // the operation with which this run begins
+	point   checkpoint // the state before it
+	// isContinued is true if another server has begun the run.
+	isContinued bool
+
+	saving  sync.Mutex // held while the row is written
+	isSaved bool       // the end is being stored; guarded by saving
+	mu      sync.Mutex
+	task    Task
 
 	linesOmitted bool // from the history
 }
@@ -72,7 +81,40 @@ func (t *Tasks) newRun(ctx context.Context, id string, ops []validatedOp, o Opti
 	r.task = Task{ID: id, RequestID: o.RequestID, Owner: string(t.owner), User: o.User, Accounts: opAccounts(ops), State: tasks.Running,
 		Started: time.Now(),
 		History: []HistoryEntry{{orchestration, "Initializing Orchestration Task"}}, Results: []json.RawMessage{}}
+	r.journal = journal{run: rand.Text(), began: time.Now()}
 	return r
+}
+
+// end ends the run as canceled, and waits until that is stored.
+func (r *taskRun) end(ctx context.Context, retryable bool) error {
+	r.cancel(&cancelledError{retryable})
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// beginCopy lets another server have a copy of the task.
+func (r *taskRun) beginCopy() {
+	if r.copier = r.tasks.newCopier(r); r.copier == nil {
+		return
+	}
+	r.copier.moved = func() { r.saveProgress(r.copier.ctx) }
+	if !r.isContinued {
+		r.point = r.checkpoint(0, false, false)
+	}
+	r.copier.begin(r.point, r.journal.steps)
+}
+
+// checkpoint returns the state before an operation.
+func (r *taskRun) checkpoint(op int, failed, lastFailed bool) checkpoint {
+	body, err := r.currentTask().encodeBody()
+	if err != nil { // tasks consist of decoded values
+		panic(err)
+	}
+	return checkpoint{Op: op, Failed: failed, LastFailed: lastFailed, Body: body}
 }
 
 func (t *Tasks) start(r *taskRun) {
@@ -85,6 +127,10 @@ func (t *Tasks) start(r *taskRun) {
 		defer r.memory.grant.Release() // the task is forgotten
 		defer t.unregister(r)
 		defer r.span.End()
+		if r.isContinued {
+			r.beginCopy()
+			r.saveProgress(r.ctx)
+		}
 		r.runAll()
 	}()
 }
@@ -92,7 +138,9 @@ func (t *Tasks) start(r *taskRun) {
 func opNames(ops []validatedOp) []string {
 	var names []string
 	for _, op := range ops {
-		names = append(names, op.name)
+		if op.operation != nil { // it has ended
+			names = append(names, op.name)
+		}
 	}
 	return names
 }
@@ -100,7 +148,9 @@ func opNames(ops []validatedOp) []string {
 func opAccounts(ops []validatedOp) []vedette.AccountName {
 	names := []vedette.AccountName{}
 	for _, op := range ops {
-		names = append(names, op.account())
+		if op.operation != nil { // it has ended
+			names = append(names, op.account())
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -141,10 +191,17 @@ func (r *taskRun) report(phase, status string) {
 
 // runAll executes the operations one after the other. If one fails, the next one still runs.
 func (r *taskRun) runAll() {
-	var failed, lastFailed bool
-	for i, op := range r.ops {
+	failed, lastFailed := r.point.Failed, r.point.LastFailed
+	for i := r.first; i < len(r.ops); i++ {
 		if r.ctx.Err() != nil {
 			break
+		}
+		op := r.ops[i]
+		if i > r.first {
+			r.journal = journal{run: r.journal.run, began: r.journal.began, op: i}
+			if r.copier != nil {
+				r.copier.beginOp(r.checkpoint(i, failed, lastFailed))
+			}
 		}
 		if i > 0 && !lastFailed {
 			r.addHistory(orchestration, completedStatus(failed))
@@ -159,6 +216,8 @@ func (r *taskRun) runAll() {
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, errTakenOver):
 		r.tasks.cfg.Log.WarnContext(r.ctx, "another server took over a running task", "task", r.id)
+	case errors.Is(cause, errStopped) && r.copier.handOver():
+		r.tasks.cfg.Log.InfoContext(r.ctx, "another server goes on with a running task", "task", r.id)
 	case cause != nil:
 		r.finish(r.interruptedTask(cause))
 	default:
@@ -266,6 +325,11 @@ func (r *taskRun) addResult(raw json.RawMessage) {
 func (r *taskRun) saveProgress(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	if r.isSaved {
+		return
+	}
 	err := r.save(ctx, r.currentTask())
 	switch {
 	case vedette.KindOf(err) == vedette.Conflict:
@@ -284,7 +348,7 @@ func (r *taskRun) save(ctx context.Context, task Task) error {
 }
 
 func (r *taskRun) row(task Task) (tasks.Task, error) {
-	body, err := task.encodeBody()
+	body, err := task.encodeBodyWith(r.copier.standby())
 	row := tasks.Task{ID: task.ID, RequestID: task.RequestID, Server: vedette.ServerID(task.Owner), Application: r.options.Application,
 		User: r.options.User, State: task.State, Body: body, Created: task.Started, LastSeen: time.Now()}
 	if !task.Running() {
@@ -297,6 +361,9 @@ func (r *taskRun) row(task Task) (tasks.Task, error) {
 // Until then readers see the task as running. When the server stops, finish tries
 // once more; if that fails, another server ends the task.
 func (r *taskRun) finish(task Task) {
+	r.saving.Lock()
+	r.isSaved = true
+	r.saving.Unlock()
 	log := r.tasks.cfg.Log.With("task", r.id)
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 15*time.Second

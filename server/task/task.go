@@ -81,20 +81,32 @@ type storedBody struct {
 	History  []HistoryEntry        `json:"history"`
 	Results  []json.RawMessage     `json:"results"`
 	Outputs  []Output              `json:"outputs,omitempty"`
+	Standby  *standby              `json:"standby,omitempty"` // the copy of the task; nil if there is none
 }
 
-func (t Task) encodeBody() ([]byte, error) {
-	raw, err := json.Marshal(storedBody{t.Accounts, t.History, t.Results, t.Outputs})
+func (t Task) encodeBody() ([]byte, error) { return t.encodeBodyWith(nil) }
+
+// encodeBodyWith encodes a task that runs, and of which there may be a copy.
+func (t Task) encodeBodyWith(copied *standby) ([]byte, error) {
+	raw, err := json.Marshal(storedBody{t.Accounts, t.History, t.Results, t.Outputs, copied})
 	if err != nil {
 		return nil, fmt.Errorf("encode task %s: %w", t.ID, err)
 	}
 	return raw, nil
 }
 
-func decodeTask(row tasks.Task) (Task, error) {
+func decodeBody(row tasks.Task) (storedBody, error) {
 	b := storedBody{Results: []json.RawMessage{}}
 	if err := json.Unmarshal(row.Body, &b); err != nil {
-		return Task{}, fmt.Errorf("decode task %s: %w", row.ID, err)
+		return b, fmt.Errorf("decode task %s: %w", row.ID, err)
+	}
+	return b, nil
+}
+
+func decodeTask(row tasks.Task) (Task, error) {
+	b, err := decodeBody(row)
+	if err != nil {
+		return Task{}, err
 	}
 	return Task{ID: row.ID, RequestID: row.RequestID, Owner: string(row.Server), User: row.User, Accounts: b.Accounts, State: row.State,
 		History: b.History, Results: b.Results, Outputs: b.Outputs, Started: row.Created}, nil

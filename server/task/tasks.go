@@ -52,6 +52,8 @@ type taskWriter interface {
 
 type taskReader interface {
 	Task(ctx context.Context, id string) (tasks.Task, error)
+	// TaskOwners returns the servers of all running tasks, by the task's ID.
+	TaskOwners(ctx context.Context) (map[string]vedette.ServerID, error)
 	RunningTasks(ctx context.Context, limit int) ([]tasks.Task, error)
 }
 
@@ -99,6 +101,10 @@ type Config struct {
 	// MaxBytes bounds the memory of the tasks that run at once, as what was sent and answered becomes. One
 	// source has half. More are rejected, and can be submitted again. Default 256 MiB.
 	MaxBytes int64
+	// Sharing is what tasks need of the servers that share the database; nil if none does. Then heartbeats say which servers run.
+	Sharing *Sharing
+	// MaxCopyBytes is MaxBytes for copies of the tasks of other servers, and for those that go on here. Default 128 MiB.
+	MaxCopyBytes int64
 }
 
 func (c Config) withDefaults() Config {
@@ -114,6 +120,9 @@ func (c Config) withDefaults() Config {
 	c = configfile.WithDefaults(c)
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = defaultMaxBytes
+	}
+	if c.MaxCopyBytes <= 0 {
+		c.MaxCopyBytes = defaultMaxCopyBytes
 	}
 	for _, d := range []struct {
 		field    *time.Duration
@@ -157,21 +166,29 @@ type Tasks struct {
 
 	mu          sync.Mutex
 	running     map[string]*taskRun
+	copies      map[*HeldCopy]string // of tasks of other servers, with the ids of these
 	closed      bool
 	abandonRest bool                        // shutdown stopped waiting
 	missed      map[string]missedHeartbeats // of tasks of other servers, by ID
 	idle        sync.Cond                   // signals that running shrank or abandonRest was set
 	// versionTurns lets one deployment at a time retry a version of a series.
 	versionTurns *fair.Line
-	budget       *fair.Line // memory of tasks, by source
+	budget       *fair.Line    // memory of tasks, by source
+	copyBudget   *fair.Line    // memory of copies of other servers' tasks, by source
+	ended        chan struct{} // has room for one: a server has ended
 }
 
 // New returns Tasks without any running task. Run must run too, so that other servers see that
 // this one is alive.
 func New(cfg Config) *Tasks {
 	cfg = cfg.withDefaults()
-	t := &Tasks{cfg: cfg, owner: vedette.ServerID(rand.Text()[:10] + "@" + string(cfg.Server)), running: map[string]*taskRun{},
-		versionTurns: fair.New(fair.Config{Capacity: math.MaxInt32, Share: 1}), budget: newBudget(cfg.MaxBytes)}
+	process := rand.Text()
+	if cfg.Sharing != nil {
+		process = cfg.Sharing.Process
+	}
+	t := &Tasks{cfg: cfg, owner: ownerOf(process, cfg.Server), running: map[string]*taskRun{}, copies: map[*HeldCopy]string{},
+		versionTurns: fair.New(fair.Config{Capacity: math.MaxInt32, Share: 1}), budget: newBudget(cfg.MaxBytes),
+		copyBudget: newBudget(cfg.MaxCopyBytes), ended: make(chan struct{}, 1)}
 	t.baseCtx, t.stopRuns = context.WithCancelCause(context.Background())
 	t.idle.L = &t.mu
 	return t
@@ -200,7 +217,8 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 	if err := t.register(r); err != nil {
 		return "", err
 	}
-	row, created, err := t.create(ctx, r)
+	r.beginCopy()
+	row, created, err := t.create(ctx, r) //nolint:contextcheck // the copy, too, outlives the request
 	if err == nil && created {
 		t.start(r) //nolint:contextcheck // a task outlives the request that submits it
 		return r.id, nil
@@ -275,6 +293,7 @@ func (t *Tasks) rerun(ctx context.Context, row tasks.Task, ops []validatedOp, o 
 	if err := t.register(r); err != nil {
 		return err
 	}
+	r.beginCopy()
 	_, err = t.cfg.Store.AcquireTask(ctx, row.ID, row.Server, t.owner)
 	if err != nil {
 		t.unregister(r)
@@ -287,20 +306,17 @@ func (t *Tasks) rerun(ctx context.Context, row tasks.Task, ops []validatedOp, o 
 // Cancel ends a task as failed, either retryable or not. A running task stops at its current
 // step.
 func (t *Tasks) Cancel(ctx context.Context, id string, retryable bool) error {
-	t.mu.Lock()
-	r := t.running[id]
-	t.mu.Unlock()
-	if r != nil {
-		r.cancel(&cancelledError{retryable})
-		select {
-		case <-r.done:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if r := t.run(id); r != nil {
+		return r.end(ctx, retryable)
 	}
 	row, err := t.row(ctx, id)
 	if err != nil {
+		return err
+	}
+	if t.cancelElsewhere(ctx, row, retryable) {
+		return nil
+	}
+	if row, err = t.row(ctx, id); err != nil { // it may have ended, or moved
 		return err
 	}
 	return t.cancelStored(ctx, row, retryable)
@@ -333,14 +349,14 @@ func (t *Tasks) Running() int {
 
 // Get returns a task.
 func (t *Tasks) Get(ctx context.Context, id string) (Task, error) {
-	t.mu.Lock()
-	r := t.running[id]
-	t.mu.Unlock()
-	if r != nil && r.isStarted() {
+	if r := t.run(id); r != nil && r.isStarted() {
 		return r.currentTask(), nil
 	}
 	row, err := t.row(ctx, id)
 	if err != nil {
+		return Task{}, err
+	}
+	if row, err = t.fresh(ctx, row); err != nil {
 		return Task{}, err
 	}
 	return decodeTask(row)
@@ -359,10 +375,7 @@ func (t *Tasks) List(ctx context.Context) ([]Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.mu.Lock()
-		r := t.running[row.ID]
-		t.mu.Unlock()
-		if r != nil && r.isStarted() {
+		if r := t.run(row.ID); r != nil && r.isStarted() {
 			task = r.currentTask()
 		}
 		all = append(all, task)
@@ -389,7 +402,7 @@ func (t *Tasks) register(r *taskRun) error {
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
-		return vedette.Errorf(vedette.Unavailable, "the server is stopping; retry on another server")
+		return errClosed()
 	case len(t.running) >= t.cfg.MaxTasks:
 		return vedette.Errorf(vedette.Unavailable, "%d tasks are running on this server, which is the limit; retry later", len(t.running))
 	case t.running[r.id] != nil:
@@ -399,11 +412,16 @@ func (t *Tasks) register(r *taskRun) error {
 	return nil
 }
 
+func errClosed() error {
+	return vedette.Errorf(vedette.Unavailable, "the server is stopping; retry on another server")
+}
+
 func (t *Tasks) unregister(r *taskRun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.running, r.id)
 	t.idle.Broadcast()
 	r.cancel(nil)
+	r.copier.end()
 	close(r.done)
 }

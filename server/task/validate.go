@@ -43,6 +43,8 @@ type validatedOp struct {
 	custom []vedette.CustomResource // kinds of the account
 	debug  bool                     // the account's property debug
 	bytes  int64                    // of memory that its description takes
+	// requests are what was accepted, for another server.
+	requests []Request
 	// namespace is the namespace of objects without one.
 	namespace string
 }
@@ -73,7 +75,7 @@ func (t *Tasks) prepare(ctx context.Context, requests []Request, o Options, m *m
 		if err != nil {
 			return nil, err
 		}
-		op.bytes = m.descriptions[i]
+		op.bytes, op.requests = m.descriptions[i], []Request{r}
 		all, errs = append(all, op), append(errs, problems...)
 	}
 	if len(errs) > 0 {

@@ -273,6 +273,15 @@ func (h *History) End(ctx context.Context, tx *sqldb.Tx, o *Operation) error {
 	return insertDetails(ctx, tx, []Operation{*o})
 }
 
+// MoveOperation makes another server the one that waits for a pending operation, with a new deadline, and reports whether it did: the
+// operation may have ended, or been moved by another server.
+func (h *History) MoveOperation(ctx context.Context, id vedette.OperationID, from, to vedette.ServerID, deadline time.Time) (bool, error) {
+	n, err := h.db.ExecWrite(ctx, sqldb.Named("move an operation to another server", `UPDATE operations SET server = ?, due = ?
+		WHERE id = ? AND server = ? AND state = 'pending'`), sqldb.Sanitize(string(to), sqldb.MaxShort), sqldb.ToMicros(deadline),
+		sqldb.Sanitize(string(id), sqldb.MaxID), sqldb.Sanitize(string(from), sqldb.MaxShort))
+	return n > 0, h.db.WrapError(fmt.Sprintf("move operation %.60s to server %s", id, to), err)
+}
+
 // MarkOperationsLost ends a server's pending operations as lost, and returns their number. A
 // server calls it when it starts, for the operations that it had accepted before: nobody waits for
 // them any more.

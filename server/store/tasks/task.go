@@ -192,6 +192,18 @@ func (ts *Tasks) RunningTasks(ctx context.Context, limit int) ([]Task, error) {
 	return tasks, ts.db.WrapError("read the running tasks", err)
 }
 
+// TaskOwners returns the servers of all running tasks, by the task's ID.
+func (ts *Tasks) TaskOwners(ctx context.Context) (map[string]vedette.ServerID, error) {
+	owners := map[string]vedette.ServerID{}
+	err := ts.db.QueryEach(ctx, func(rows *sql.Rows) error {
+		var id, server string
+		err := rows.Scan(&id, &server)
+		owners[id] = vedette.ServerID(server)
+		return err
+	}, sqldb.Named("read the owners of tasks", `SELECT id, server FROM tasks WHERE state = 'running'`))
+	return owners, ts.db.WrapError("read the servers of the running tasks", err)
+}
+
 // TouchTasks records that a server was running at a time, and so all tasks that run on it.
 func (ts *Tasks) TouchTasks(ctx context.Context, server vedette.ServerID, at time.Time) error {
 	_, err := ts.db.ExecWrite(ctx, sqldb.Named("touch tasks", `UPDATE tasks SET seen = ? WHERE state = 'running' AND server = ?`), sqldb.ToMicros(at),
