@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/fair"
@@ -31,7 +32,7 @@ type HeldCopy struct {
 	ops      []opFrame
 	point    *checkpoint // nil before the copy is complete
 	steps    []step
-	isClosed bool // the stream has ended
+	closed   time.Time // when the stream ended; zero before
 	isTaken  bool // this server goes on with the task, or the copy was dropped
 }
 
@@ -193,7 +194,7 @@ func (c *HeldCopy) IsEnded() bool { return c.isEnded }
 func (c *HeldCopy) Close() {
 	c.intake.Release()
 	c.mu.Lock()
-	c.isClosed = true
+	c.closed = time.Now()
 	isWhole := c.point != nil
 	c.mu.Unlock()
 	if !isWhole {

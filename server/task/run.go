@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-io/vedette/internal/requestid"
 	"github.com/vedette-io/vedette/internal/textcheck"
 	"github.com/vedette-io/vedette/internal/tracing"
+	"github.com/vedette-io/vedette/server/store/lease"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/tasks"
 )
@@ -332,7 +333,7 @@ func (r *taskRun) saveProgress(ctx context.Context) {
 	}
 	err := r.save(ctx, r.currentTask())
 	switch {
-	case vedette.KindOf(err) == vedette.Conflict:
+	case isTakenOver(err):
 		r.cancel(errTakenOver)
 	case err != nil && ctx.Err() == nil:
 		r.tasks.cfg.Log.WarnContext(ctx, "cannot store the progress of a task", "task", r.id, "error", err)
@@ -402,8 +403,10 @@ func (r *taskRun) tryFinish(task *Task) error {
 	return err
 }
 
-// isTakenOver reports whether another server owns the task now.
-func isTakenOver(err error) bool { return vedette.KindOf(err) == vedette.Conflict }
+// isTakenOver reports whether another server owns the task now, or everything that this server had.
+func isTakenOver(err error) bool {
+	return vedette.KindOf(err) == vedette.Conflict || errors.Is(err, lease.ErrLost)
+}
 
 const finalStoreTimeout = 3 * time.Second
 

@@ -102,11 +102,11 @@ func (t *Tasks) lost(ctx context.Context, owners map[string]vedette.ServerID) ma
 	return lost
 }
 
-// dropStale drops the copies of tasks that have ended or moved while their streams were broken.
+// dropStale drops the copies of tasks that have ended or moved while their streams were broken, or whose servers had time to make another copy.
 func (t *Tasks) dropStale(owners map[string]vedette.ServerID) {
 	for _, c := range t.heldCopies() {
 		c.mu.Lock()
-		isStale := c.isClosed && (c.head == nil || owners[c.head.ID] != c.head.Owner)
+		isStale := !c.closed.IsZero() && (c.head == nil || owners[c.head.ID] != c.head.Owner || time.Since(c.closed) > t.cfg.AbandonAfter)
 		c.mu.Unlock()
 		if isStale {
 			c.drop()
