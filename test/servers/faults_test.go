@@ -31,6 +31,7 @@ type fleet struct {
 	*installation
 	servers  []*process.Program
 	rest     []string // addresses by server
+	grpc     string   // the load balancer for agents
 	accounts []vedette.AccountName
 }
 
@@ -65,6 +66,7 @@ logging.level: info
 		f.awaitReady(i)
 	}
 	b := newBalancer(t, grpc)
+	f.grpc = b.address()
 	for i := range agents {
 		account := vedette.AccountName(fmt.Sprint("account-", i))
 		f.accounts = append(f.accounts, account)
