@@ -54,10 +54,7 @@ const reasonUnserved = "ServiceUnavailable"
 // furtherID returns the id under which an operation is executed again. It is the same for whoever resumes it.
 func furtherID(id vedette.OperationID) vedette.OperationID {
 	sum := sha256.Sum256([]byte(id))
-	next, err := ulid.ParseStrict(string(id))
-	if err != nil { // it is not one of ours
-		next = ulid.Make()
-	}
+	next, _ := ulid.ParseStrict(string(id)) // zero if it is not one of ours
 	copy(next[6:], sum[:])
 	return vedette.OperationID(next.String())
 }

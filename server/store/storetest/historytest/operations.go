@@ -357,6 +357,28 @@ var Operations = map[string]func(*testing.T, *store.Store){
 			t.Errorf("got %d changes, %v", len(got.Changes), err)
 		}
 	},
+	"a pending operation moves to one other server": func(t *testing.T, s *store.Store) {
+		o := storetest.Operation(1)
+		storetest.BeginOperation(t, s, o)
+		due := o.Deadline.Add(time.Minute)
+		if moved, err := s.MoveOperation(t.Context(), o.ID, "another", "server-9", due); err != nil || moved {
+			t.Errorf("from a server that does not have it: got %v, %v", moved, err)
+		}
+		if moved, err := s.MoveOperation(t.Context(), o.ID, o.Server, "server-9", due); err != nil || !moved {
+			t.Errorf("got %v, %v", moved, err)
+		}
+		if moved, err := s.MoveOperation(t.Context(), o.ID, o.Server, "server-8", due); err != nil || moved {
+			t.Errorf("a second time: got %v, %v", moved, err)
+		}
+		o.Server, o.Deadline = "server-9", due
+		storetest.CheckOperation(t, s, o)
+		ended := storetest.Ended(o, vedette.Done)
+		endOperations(t, s, ended)
+		if moved, err := s.MoveOperation(t.Context(), o.ID, o.Server, "server-8", due); err != nil || moved {
+			t.Errorf("after its end: got %v, %v", moved, err)
+		}
+		storetest.CheckOperation(t, s, ended)
+	},
 	"a server ends its own operations as lost": func(t *testing.T, s *store.Store) {
 		for i := range 6 {
 			o := storetest.Operation(i)

@@ -2,6 +2,7 @@ package taskstest
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -127,6 +128,21 @@ var Tasks = map[string]func(*testing.T, *store.Store){
 		checkTask(t, s, want)
 		if err := s.SaveTask(t.Context(), task(9)); vedette.KindOf(err) != vedette.NotFound {
 			t.Errorf("missing task: got %v, want an error of kind %s", err, vedette.NotFound)
+		}
+	},
+	"the owners of the running tasks are known": func(t *testing.T, s *store.Store) {
+		for n, owner := range []vedette.ServerID{"one", "two", "one", "three"} {
+			o := task(n)
+			o.Server = owner
+			createTask(t, s, o)
+		}
+		ended := task(3)
+		ended.Server, ended.State, ended.Ended = "three", tasks.Failed, ended.LastSeen
+		saveTask(t, s, ended)
+		got, err := s.TaskOwners(t.Context())
+		want := map[string]vedette.ServerID{task(0).ID: "one", task(1).ID: "two", task(2).ID: "one"}
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("got %v, %v, want %v", got, err, want)
 		}
 	},
 	"one server acquires a task of a stopped server": func(t *testing.T, s *store.Store) {
