@@ -50,6 +50,7 @@ func (s *Server) shareDatabase(v *services) {
 // shareTasks returns what tasks need of the other servers.
 func (s *Server) shareTasks(v *services) *task.Sharing {
 	return &task.Sharing{Process: v.store.ServerToken(), Peers: v.peers.client, Resume: v.dispatcher.Resume, KnownUID: v.dispatcher.KnownUID,
+		Changed: v.members.Changed,
 		Candidates: func() (others []vedette.ServerID) {
 			for id, row := range v.members.Current() {
 				if id != s.cfg.ID && row.State == sqldb.ServerRunning {

@@ -27,19 +27,34 @@ import (
 type copier struct {
 	tasks *Tasks
 	head  headFrame
-	ctx   context.Context // of streams and of the search; canceled when the task has ended
+	ctx   context.Context // of streams; canceled when the other server had time to drop the copy
 	stop  context.CancelFunc
-	moved func() // stores that the copy is at another server; set before the task runs
-	named atomic.Pointer[standby]
+	// searching is the context of looking for another server; canceled when the task has ended.
+	searching  context.Context
+	stopSearch context.CancelFunc
+	moved      func() // stores that the copy is at another server; set before the task runs
+	named      atomic.Pointer[standby]
 
-	mu          sync.Mutex
+	mu          turn
 	ops         []opFrame // those of the current operation and after it
 	from        checkpoint
 	steps       []step // of the current operation
 	link        *copyLink
+	failed      vedette.ServerID // the last one that did not answer, which is asked last
 	isEnded     bool
 	isSearching bool
 }
+
+// turn is a lock that is held while other servers are waited for, for a bounded time.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+// Lock waits for the turn.
+func (t turn) Lock() { t <- struct{}{} }
+
+// Unlock gives it up.
+func (t turn) Unlock() { <-t }
 
 // standby names the copy of a task.
 type standby struct {
@@ -65,7 +80,7 @@ func (t *Tasks) newCopier(r *taskRun) *copier {
 	if t.cfg.Sharing == nil {
 		return nil
 	}
-	c := &copier{tasks: t, head: headFrame{ID: r.id, Owner: t.owner, Run: r.journal.run, Began: r.journal.began, Started: r.task.Started,
+	c := &copier{tasks: t, mu: newTurn(), head: headFrame{ID: r.id, Owner: t.owner, Run: r.journal.run, Began: r.journal.began, Started: r.task.Started,
 		RequestID: r.options.RequestID, Application: r.options.Application, User: r.options.User, Requester: r.options.Requester,
 		Source: r.options.Source, Accounts: r.task.Accounts, Ops: len(r.ops)}}
 	for i := range r.ops {
@@ -79,6 +94,7 @@ func (t *Tasks) newCopier(r *taskRun) *copier {
 		c.ops = append(c.ops, f)
 	}
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(t.baseCtx))
+	c.searching, c.stopSearch = context.WithCancel(c.ctx)
 	return c
 }
 
@@ -121,9 +137,7 @@ func (c *copier) beginChange(s step) {
 	if link == nil {
 		return
 	}
-	timer := time.AfterFunc(copyWait, link.cancel)
-	defer timer.Stop()
-	if c.sendLocked(&frame{Step: &s}) && link.await(c.ctx, link.sent) == nil {
+	if c.sendLocked(&frame{Step: &s}) && link.awaitWithin(copyWait) {
 		return
 	}
 	c.dropLocked(link)
@@ -148,6 +162,7 @@ func (c *copier) end() {
 	if c == nil {
 		return
 	}
+	c.stopSearch()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.isEnded = true
@@ -172,10 +187,7 @@ func (c *copier) handOver() bool {
 	if c.link == nil && !c.connectLocked(copyWait) {
 		return false
 	}
-	link := c.link
-	timer := time.AfterFunc(handOverWait, link.cancel)
-	defer timer.Stop()
-	return c.sendLocked(&frame{Continue: true}) && link.await(c.ctx, link.sent) == nil
+	return c.sendLocked(&frame{Continue: true}) && c.link.awaitWithin(handOverWait)
 }
 
 // standby returns what the row of the task says of the copy; nil if there is none.
@@ -186,11 +198,14 @@ func (c *copier) standby() *standby {
 	return c.named.Load()
 }
 
-// sendLocked sends a frame, and reports whether it did. The link that fails is dropped by its reader.
+// sendLocked sends a frame, and reports whether it did. The link that fails is dropped by its reader. A server that stands still does not
+// read, and is not waited for.
 func (c *copier) sendLocked(f *frame) bool {
 	if c.link == nil {
 		return false
 	}
+	timer := time.AfterFunc(copyWait, c.link.cancel)
+	defer timer.Stop()
 	if err := c.link.send(f); err != nil {
 		c.link.cancel()
 		return false
@@ -200,10 +215,13 @@ func (c *copier) sendLocked(f *frame) bool {
 
 // connectLocked copies the task to another server, within a time, and reports whether one has taken it.
 func (c *copier) connectLocked(within time.Duration) bool {
-	ctx, cancel := context.WithTimeout(c.ctx, within)
+	ctx, cancel := context.WithTimeout(c.searching, within)
 	defer cancel()
 	candidates := c.tasks.cfg.Sharing.Candidates()
 	mathrand.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
+	if i := slices.Index(candidates, c.failed); i >= 0 {
+		candidates = append(slices.Delete(candidates, i, i+1), c.failed)
+	}
 	for _, server := range candidates[:min(len(candidates), maxCandidates)] {
 		if ctx.Err() != nil {
 			return false
@@ -215,6 +233,7 @@ func (c *copier) connectLocked(within time.Duration) bool {
 			go c.watch(link)
 			return true
 		}
+		c.failed = server
 		c.tasks.cfg.Log.DebugContext(ctx, "another server has not taken the copy of a task", "task", c.head.ID, "server", server, "error", err)
 	}
 	return false
@@ -265,9 +284,19 @@ func (c *copier) sendAll(link *copyLink) error {
 	return nil
 }
 
-// watch looks for another server when the one of a link has gone.
+// watch looks for another server when the one of a link has gone, or stops.
 func (c *copier) watch(link *copyLink) {
-	<-link.done
+	for hasLeft := false; !hasLeft; {
+		changed := c.tasks.cfg.Sharing.Changed()
+		if !slices.Contains(c.tasks.cfg.Sharing.Candidates(), link.server) {
+			break
+		}
+		select {
+		case <-link.done:
+			hasLeft = true
+		case <-changed:
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isEnded {
@@ -285,7 +314,7 @@ func (c *copier) dropLocked(link *copyLink) bool {
 	if c.link != link {
 		return false
 	}
-	c.link = nil
+	c.link, c.failed = nil, link.server
 	c.named.Store(nil)
 	return true
 }
@@ -301,7 +330,7 @@ func (c *copier) searchLocked() {
 func (c *copier) search() {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 10*time.Second
-	for sleep(c.ctx, wait.NextBackOff()) == nil {
+	for sleep(c.searching, wait.NextBackOff()) == nil {
 		c.mu.Lock()
 		isOver := c.isEnded || c.link != nil
 		hasMoved := !isOver && c.connectLocked(searchWait)
@@ -358,6 +387,13 @@ func (l *copyLink) receive() {
 		l.changed = make(chan struct{})
 		l.mu.Unlock()
 	}
+}
+
+// awaitWithin waits until the other server has taken in what was sent, and ends the stream if that takes longer.
+func (l *copyLink) awaitWithin(d time.Duration) bool {
+	timer := time.AfterFunc(d, l.cancel)
+	defer timer.Stop()
+	return l.await(context.Background(), l.sent) == nil
 }
 
 var errCopyLost = errors.New("the other server has ended the stream")

@@ -45,6 +45,8 @@ type opFrame struct {
 	Custom    []vedette.CustomResource `json:"custom,omitempty"`
 	Debug     bool                     `json:"debug,omitempty"`
 	Namespace string                   `json:"namespace,omitempty"`
+
+	size int64 // what bytes returned; 0 before
 }
 
 // checkpoint is the state of a task before one of its operations.
@@ -98,11 +100,13 @@ func (f *opFrame) operation(s *Sharing) (validatedOp, error) {
 
 // bytes is what the operation takes when its task goes on here.
 func (f *opFrame) bytes() int64 {
-	bytes := int64(len(f.Caller))
-	for _, r := range f.Requests {
-		bytes += descriptionBytes(r.Description)
+	if f.size == 0 {
+		f.size = int64(len(f.Caller))
+		for _, r := range f.Requests {
+			f.size += descriptionBytes(r.Description)
+		}
 	}
-	return bytes
+	return f.size
 }
 
 const stepBytes = 512 // of a step without its answer

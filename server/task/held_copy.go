@@ -25,15 +25,15 @@ type HeldCopy struct {
 	last    int64       // bytes of the grant that belong to the frame that arrives
 	isEnded bool        // of who receives
 
-	taking sync.Mutex // held while grant grows, and while this server takes the task over
+	taking turn // held while grant grows, and while this server takes the task over
 
-	mu       sync.Mutex
-	head     *headFrame // nil before the first frame
-	ops      []opFrame
-	point    *checkpoint // nil before the copy is complete
-	steps    []step
-	closed   time.Time // when the stream ended; zero before
-	isTaken  bool // this server goes on with the task, or the copy was dropped
+	mu      sync.Mutex
+	head    *headFrame // nil before the first frame
+	ops     []opFrame
+	point   *checkpoint // nil before the copy is complete
+	steps   []step
+	closed  time.Time // when the stream ended; zero before
+	isTaken bool      // this server goes on with the task, or the copy was dropped
 }
 
 // Limits of copies.
@@ -56,7 +56,7 @@ func (t *Tasks) NewCopy(from vedette.ServerID, process string) (*HeldCopy, error
 	if t.closed {
 		return nil, errClosed()
 	}
-	return &HeldCopy{tasks: t, from: from, process: process}, nil
+	return &HeldCopy{tasks: t, taking: newTurn(), from: from, process: process}, nil
 }
 
 // Reserve takes the memory of a frame of so many bytes, before it arrives. The error is vedette.Unavailable if there is none.

@@ -31,6 +31,7 @@ type installation struct {
 	order   []string       // what was executed, in order
 	effects map[string]int // how often each change took effect
 	count   int            // operations that were sent
+	change  chan struct{}  // closed and replaced when a server starts, ends or stops
 	hook    func(n int, s *sharedServer, op vedette.Operation, isAfter bool) (isLost bool)
 }
 
@@ -48,16 +49,17 @@ type sharedServer struct {
 	id   vedette.ServerID
 	stop func()
 
-	mu      sync.Mutex
-	dead    bool
-	cutOff  map[vedette.ServerID]bool
-	streams []*memoryStream
-	refuses bool // it takes no copies
+	mu          sync.Mutex
+	dead        bool
+	cutOff      map[vedette.ServerID]bool
+	streams     []*memoryStream
+	isStopping  bool          // it takes no tasks
+	standsStill chan struct{} // it reads no frames until this is closed; nil if it does
 }
 
 func newSharedInstallation(t *testing.T, servers int) *installation {
 	in := &installation{t: t, rows: newMemoryStore(), servers: map[vedette.ServerID]*sharedServer{}, release: make(chan struct{}),
-		ops: map[vedette.OperationID]*worldOp{}, effects: map[string]int{}}
+		ops: map[vedette.OperationID]*worldOp{}, effects: map[string]int{}, change: make(chan struct{})}
 	for i := range servers {
 		in.add(vedette.ServerID(fmt.Sprint("s", i)))
 	}
@@ -65,11 +67,24 @@ func newSharedInstallation(t *testing.T, servers int) *installation {
 	return in
 }
 
+func (in *installation) changed() <-chan struct{} {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.change
+}
+
+func (in *installation) notify() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	close(in.change)
+	in.change = make(chan struct{})
+}
+
 // add starts a server.
 func (in *installation) add(id vedette.ServerID) *sharedServer {
 	s := &sharedServer{in: in, id: id, cutOff: map[vedette.ServerID]bool{}}
 	s.testServer = newServer(task.Config{Server: id, Store: sharedStore{in.rows, s}, Output: task.OutputAll, Sharing: &task.Sharing{
-		Process: "process-of-" + string(id), Peers: s, Candidates: s.candidates, Resume: s.resume,
+		Process: "process-of-" + string(id), Peers: s, Candidates: s.candidates, Changed: in.changed, Resume: s.resume,
 		KnownUID: func(context.Context, vedette.AccountName, vedette.DeleteArgs) string { return "uid-1" },
 		IsAlive: func(_ context.Context, server vedette.ServerID, process string) bool {
 			other := in.servers[server]
@@ -93,7 +108,10 @@ func (s *sharedServer) isDead() bool {
 
 func (s *sharedServer) candidates() (others []vedette.ServerID) {
 	for id, other := range s.in.servers {
-		if other != s && !other.isDead() {
+		other.mu.Lock()
+		isCandidate := other != s && !other.dead && !other.isStopping
+		other.mu.Unlock()
+		if isCandidate {
 			others = append(others, id)
 		}
 	}
@@ -117,6 +135,7 @@ func (s *sharedServer) kill() {
 				other.ServerEnded(s.id)
 			}
 		}
+		s.in.notify()
 	})
 }
 
@@ -349,6 +368,12 @@ func (s *sharedServer) CopyTask(ctx context.Context, to vedette.ServerID) (task.
 			case frame = <-m.frames:
 			case <-m.closed:
 				return
+			}
+			other.mu.Lock()
+			standsStill := other.standsStill
+			other.mu.Unlock()
+			if standsStill != nil {
+				<-standsStill
 			}
 			if held.Reserve(ctx, int64(len(frame))) != nil || held.Take(ctx, frame) != nil {
 				return

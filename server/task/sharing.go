@@ -15,6 +15,8 @@ type Sharing struct {
 	Process string
 	// Candidates returns the other servers that accept tasks. It must not block.
 	Candidates func() []vedette.ServerID
+	// Changed returns a channel that is closed when the candidates change.
+	Changed func() <-chan struct{}
 	// IsAlive reports whether a process of a server may still write to the database. It returns false only if that is certain.
 	IsAlive func(ctx context.Context, server vedette.ServerID, process string) bool
 	Peers   Peers

@@ -44,8 +44,8 @@ func (t *Tasks) sweepAtOnce(ctx context.Context) error {
 const maxSweeps = 8
 
 // sweepEnded goes on with the tasks of servers that have ended, or ends them.
-func (t *Tasks) sweepEnded(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+func (t *Tasks) sweepEnded(parent context.Context) {
+	ctx, cancel := context.WithTimeout(parent, storeTimeout)
 	defer cancel()
 	owners, err := t.cfg.Store.TaskOwners(ctx)
 	if err != nil {
@@ -53,6 +53,7 @@ func (t *Tasks) sweepEnded(ctx context.Context) {
 			t.cfg.Log.Warn("cannot read which tasks run, retrying", "error", err)
 		}
 		t.resetMissed()
+		t.retrySweep(parent)
 		return
 	}
 	t.dropStale(owners)
@@ -62,7 +63,7 @@ func (t *Tasks) sweepEnded(ctx context.Context) {
 		group.Go(func() error {
 			if err := t.takeCare(ctx, id, owner); err != nil && ctx.Err() == nil {
 				t.cfg.Log.Warn("cannot take care of the task of a server that has ended, retrying", "task", id, "error", err)
-				t.retrySweep(ctx)
+				t.retrySweep(parent)
 			}
 			return nil
 		})

@@ -212,6 +212,82 @@ func TestCopyMovesWhenItsServerEnds(t *testing.T) {
 	})
 }
 
+// TestCopyMovesWhenItsServerStops lets the server of a copy say that it stops, while the task is in a long step.
+func TestCopyMovesWhenItsServerStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newSharedInstallation(t, 3)
+		in.hook = func(n int, s *sharedServer, _ vedette.Operation, after bool) bool { return n == 3 && !after }
+		id := in.servers["s0"].post(t, "/kubernetes/ops", deployAll)
+		synctest.Wait()
+		holder, other := in.servers["s1"], in.servers["s2"]
+		if holder.Copies() == 0 {
+			holder, other = other, holder
+		}
+		holder.mu.Lock()
+		holder.isStopping = true
+		holder.mu.Unlock()
+		in.notify()
+		time.Sleep(time.Second)
+		if other.Copies() != 1 {
+			t.Fatalf("got %d copies at the other server", other.Copies())
+		}
+		in.hook = nil
+		in.servers["s0"].kill()
+		if v := other.awaitEnd(t, id); v.Status.Failed || holder.Running() != 0 {
+			t.Errorf("got %+v", v)
+		}
+	})
+}
+
+// TestServerOfACopyStandsStill freezes the server of a copy. The next change waits for half a second, and the copy is made at another one.
+func TestServerOfACopyStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newSharedInstallation(t, 3)
+		holders := []*sharedServer{in.servers["s1"], in.servers["s2"]}
+		wake := make(chan struct{})
+		defer close(wake)
+		in.hook = func(n int, s *sharedServer, op vedette.Operation, after bool) bool {
+			if n == 2 && !after {
+				if holders[0].Copies() == 0 {
+					slices.Reverse(holders)
+				}
+				holders[0].mu.Lock()
+				holders[0].standsStill = wake
+				holders[0].mu.Unlock()
+			}
+			if s.id == "s0" && op.Args.Verb() == vedette.VerbScale && after {
+				s.kill()
+				return true
+			}
+			return false
+		}
+		s := in.servers["s0"]
+		began := time.Now()
+		id := s.post(t, "/kubernetes/ops", deployAll)
+		for range 100 {
+			synctest.Wait()
+			if s.isDead() {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("the task took %v to its fifth change", took)
+		}
+		holders[0].mu.Lock() // it is evicted, too
+		holders[0].dead = true
+		holders[0].mu.Unlock()
+		if v := holders[1].awaitEnd(t, id); v.Status.Failed {
+			t.Errorf("got %+v", v)
+		}
+		for name, n := range in.effects {
+			if n != 1 {
+				t.Errorf("%s took effect %d times", name, n)
+			}
+		}
+	})
+}
+
 // TestTaskWithoutCopyIsEndedAtOnce kills the server of a task of which nobody has a copy.
 func TestTaskWithoutCopyIsEndedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -316,7 +392,9 @@ func TestServerThatStopsHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := newSharedInstallation(t, 2)
 		s, other := in.servers["s0"], in.servers["s1"]
-		in.hook = func(n int, from *sharedServer, _ vedette.Operation, after bool) bool { return n == 4 && !after && from == s }
+		in.hook = func(n int, from *sharedServer, _ vedette.Operation, after bool) bool {
+			return n == 4 && !after && from == s
+		}
 		id := s.post(t, "/kubernetes/ops", deployAll)
 		synctest.Wait()
 		began := time.Now()

@@ -417,11 +417,11 @@ func errClosed() error {
 }
 
 func (t *Tasks) unregister(r *taskRun) {
+	r.copier.end()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.running, r.id)
 	t.idle.Broadcast()
 	r.cancel(nil)
-	r.copier.end()
 	close(r.done)
 }
