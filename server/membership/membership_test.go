@@ -103,6 +103,11 @@ func TestServersThatEndLoseTheirAccounts(t *testing.T) {
 			if !s.IsAlive(t.Context(), "stopping") || !s.IsAlive(t.Context(), "frozen") || s.IsAlive(t.Context(), "never") {
 				t.Errorf("got servers %v", s.Current())
 			}
+			for token, want := range map[string]bool{frozen.ServerToken(): true, stopping.ServerToken(): false} {
+				if got := s.IsProcessAlive(t.Context(), "frozen", func(of string) bool { return of == token }); got != want {
+					t.Errorf("process %s of a server: got alive %v, want %v", token, got, want)
+				}
+			}
 			defer s.run()()
 			stopFrozen := frozen.run()
 			if err := stopping.Close(); err != nil {

@@ -83,7 +83,7 @@ func (in *installation) notify() {
 // add starts a server.
 func (in *installation) add(id vedette.ServerID) *sharedServer {
 	s := &sharedServer{in: in, id: id, cutOff: map[vedette.ServerID]bool{}}
-	s.testServer = newServer(task.Config{Server: id, Store: sharedStore{in.rows, s}, Output: task.OutputAll, Sharing: &task.Sharing{
+	s.testServer = newServer(task.Config{Server: id, Store: sharedStore{in.rows, s}, Output: task.OutputAll, MaxCopyBytes: 4 << 20, Sharing: &task.Sharing{
 		Process: "process-of-" + string(id), Peers: s, Candidates: s.candidates, Changed: in.changed, Resume: s.resume,
 		KnownUID: func(context.Context, vedette.AccountName, vedette.DeleteArgs) string { return "uid-1" },
 		IsAlive: func(_ context.Context, server vedette.ServerID, process string) bool {
