@@ -155,12 +155,10 @@ func TestTaskIsCopied(t *testing.T) {
 	p := newTaskPair(t)
 	id := p.submit(t, p.second, strings.Repeat("x", 3<<20))
 	<-p.cluster.reached
-	if n := p.first.Copies(); n != 1 {
-		t.Errorf("got %d copies", n)
-	}
-	if row, err := p.rows.Task(t.Context(), id); err != nil || !strings.Contains(string(row.Body), `"standby":{"server":"s1"`) {
-		t.Errorf("the row does not name the copy: %.300s, %v", row.Body, err)
-	}
+	awaitTasks(t, func() bool { // a busy machine may take longer than the task waits for
+		row, err := p.rows.Task(t.Context(), id)
+		return err == nil && p.first.Copies() == 1 && strings.Contains(string(row.Body), `"standby":{"server":"s1"`)
+	})
 	close(p.cluster.release)
 	awaitTasks(t, func() bool { return p.second.Running() == 0 && p.first.Copies() == 0 })
 }
@@ -170,6 +168,7 @@ func TestTaskIsHandedOver(t *testing.T) {
 	p := newTaskPair(t)
 	id := p.submit(t, p.second, "x")
 	op := <-p.cluster.reached
+	awaitTasks(t, func() bool { return p.first.Copies() == 1 })
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	done := make(chan error, 1)
