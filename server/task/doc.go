@@ -8,6 +8,11 @@
 // logged, because they can contain Secrets. The history and the results are stored, Secrets
 // without their data.
 //
-// A task runs on the server that accepted it. If that server is lost, another one ends the
-// task and reports what was done. No task runs twice.
+// A task runs on the server that accepted it. If several servers share the database, another one has a copy in its
+// memory, and goes on with the task when the first one has ended or stops:
+//
+//	Submit ── copier ══frames══> HeldCopy ── server ends ──> newContinuedRun ── journal ──> the step that was in progress
+//
+// docs/decisions/0195 has the rules. A task of which nobody has a copy is ended by another server, which reports what was done. No
+// step takes effect twice.
 package task

@@ -2,11 +2,11 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/internal/fair"
 )
 
@@ -86,7 +86,7 @@ func (c *HeldCopy) Reserve(ctx context.Context, bytes int64) error {
 // Take takes in a frame that was reserved. When it returns, this server has what the frame says.
 func (c *HeldCopy) Take(ctx context.Context, raw []byte) error {
 	var f frame
-	if err := json.Unmarshal(raw, &f); err != nil {
+	if err := exactjson.Unmarshal(raw, &f, bodyLimits); err != nil {
 		return vedette.Errorf(vedette.Invalid, "a frame of a copy is not valid") // without quoting it
 	}
 	c.taking.Lock()

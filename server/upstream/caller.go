@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/vedette-io/vedette/internal/exactjson"
 	"github.com/vedette-io/vedette/server/task"
 )
 
@@ -28,7 +29,7 @@ func (r *callerRemote) Caller() ([]byte, error) {
 // Again returns the service for a caller that another server has sent.
 func (r *Remote) Again(caller []byte) (task.Remote, error) {
 	var sent sentCaller
-	if err := json.Unmarshal(caller, &sent); err != nil {
+	if err := exactjson.Unmarshal(caller, &sent, exactjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("read who asks the upstream Clouddriver, from another server: %w", err)
 	}
 	header := http.Header{}
