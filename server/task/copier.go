@@ -81,7 +81,7 @@ func (t *Tasks) newCopier(r *taskRun) *copier {
 		return nil
 	}
 	c := &copier{tasks: t, mu: newTurn(), head: headFrame{ID: r.id, Owner: t.owner, Run: r.journal.run, Began: r.journal.began, Started: r.task.Started,
-		RequestID: r.options.RequestID, Application: r.options.Application, User: r.options.User, Requester: r.options.Requester,
+		RequestID: r.options.RequestID, Application: r.options.Application, User: r.options.User, Requester: sentRequester(r.options.Requester),
 		Source: r.options.Source, Accounts: r.task.Accounts, Ops: len(r.ops)}}
 	for i := range r.ops {
 		if i < r.first {

@@ -30,16 +30,45 @@ type headFrame struct {
 	RequestID   string                `json:"requestID"`
 	Application string                `json:"application"`
 	User        string                `json:"user"`
-	Requester   vedette.Requester     `json:"requester"`
+	Requester   sentRequester         `json:"requester"`
 	Source      string                `json:"source"`
 	Accounts    []vedette.AccountName `json:"accounts"`
 	Ops         int                   `json:"ops"` // how many the task has
 }
 
+// sentRequester is a vedette.Requester.
+type sentRequester struct {
+	User    string `json:"user"`
+	Claimed string `json:"claimed"`
+	Proven  string `json:"proven"`
+	Service string `json:"service"`
+	Address string `json:"address"`
+}
+
+// sentRequest is a Request.
+type sentRequest struct {
+	Name        string          `json:"name"`
+	Description json.RawMessage `json:"description"`
+}
+
+// sentKey is a vedette.Key.
+type sentKey struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+func sendKey(k vedette.Key) sentKey { return sentKey{k.Kind.Group, k.Kind.Name, k.Namespace, k.Name} }
+
+func (k sentKey) key() vedette.Key {
+	return vedette.Key{Kind: vedette.Kind{Group: k.Group, Name: k.Kind}, Namespace: k.Namespace, Name: k.Name}
+}
+
 // opFrame is an operation as it was accepted.
 type opFrame struct {
-	Op       int       `json:"op"` // its place in the task
-	Requests []Request `json:"requests"`
+	Op       int           `json:"op"` // its place in the task
+	Requests []sentRequest `json:"requests"`
 	// Caller is who asks the upstream Clouddriver; empty unless that executes the operation.
 	Caller    []byte                   `json:"caller,omitempty"`
 	Custom    []vedette.CustomResource `json:"custom,omitempty"`
@@ -62,7 +91,10 @@ type remoteCaller interface{ Caller() ([]byte, error) }
 
 // newOpFrame returns an operation for another server. It fails if that cannot execute it.
 func newOpFrame(index int, op *validatedOp) (opFrame, error) {
-	f := opFrame{Op: index, Requests: op.requests, Custom: op.custom, Debug: op.debug, Namespace: op.namespace}
+	f := opFrame{Op: index, Custom: op.custom, Debug: op.debug, Namespace: op.namespace}
+	for _, r := range op.requests {
+		f.Requests = append(f.Requests, sentRequest(r))
+	}
 	remote, isRemote := op.operation.(*remoteOp)
 	if !isRemote {
 		return f, nil
@@ -78,24 +110,28 @@ func newOpFrame(index int, op *validatedOp) (opFrame, error) {
 
 // operation returns the operation at the server that continues its task.
 func (f *opFrame) operation(s *Sharing) (validatedOp, error) {
+	var requests []Request
+	for _, r := range f.Requests {
+		requests = append(requests, Request(r))
+	}
 	if f.Caller == nil {
-		if len(f.Requests) != 1 {
-			return validatedOp{}, vedette.Errorf(vedette.Invalid, "an operation in the copy of a task has %d requests instead of one", len(f.Requests))
+		if len(requests) != 1 {
+			return validatedOp{}, vedette.Errorf(vedette.Invalid, "an operation in the copy of a task has %d requests instead of one", len(requests))
 		}
-		spec, err := findOpSpec(f.Requests[0].Name, kubernetes)
+		spec, err := findOpSpec(requests[0].Name, kubernetes)
 		if err != nil {
 			return validatedOp{}, err
 		}
-		op, err := spec.parse(f.Requests[0].Description)
-		return validatedOp{opSpec: spec, operation: op, requests: f.Requests, custom: f.Custom, debug: f.Debug, bytes: f.bytes(),
+		op, err := spec.parse(requests[0].Description)
+		return validatedOp{opSpec: spec, operation: op, requests: requests, custom: f.Custom, debug: f.Debug, bytes: f.bytes(),
 			namespace: f.Namespace}, err
 	}
-	if s.Remote == nil || len(f.Requests) == 0 {
+	if s.Remote == nil || len(requests) == 0 {
 		return validatedOp{}, vedette.Errorf(vedette.Invalid, "this server has no upstream Clouddriver")
 	}
 	remote, err := s.Remote(f.Caller)
-	op := &remoteOp{remote: remote, accountName: f.Requests[0].Account(), requests: f.Requests, index: f.Op}
-	return validatedOp{opSpec: remoteSpec(), operation: op, requests: f.Requests, bytes: f.bytes()}, err
+	op := &remoteOp{remote: remote, accountName: requests[0].Account(), requests: requests, index: f.Op}
+	return validatedOp{opSpec: remoteSpec(), operation: op, requests: requests, bytes: f.bytes()}, err
 }
 
 // bytes is what the operation takes when its task goes on here.
@@ -122,7 +158,7 @@ func (s *step) bytes() int64 {
 		bytes += decodedBytes(raw)
 	}
 	for _, key := range o.Keys {
-		bytes += int64(keyBytes + len(key.Name) + len(key.Namespace) + len(key.Kind.Name) + len(key.Kind.Group))
+		bytes += int64(keyBytes + len(key.Name) + len(key.Namespace) + len(key.Kind) + len(key.Group))
 	}
 	return bytes
 }

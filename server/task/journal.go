@@ -49,19 +49,23 @@ type recordedOutcome struct {
 	Reason  string               `json:"reason,omitempty"`
 	Message string               `json:"message,omitempty"`
 	Objects []json.RawMessage    `json:"objects,omitempty"`
-	Keys    []vedette.Key        `json:"keys,omitempty"` // nil and empty ones differ
+	Keys    []sentKey            `json:"keys,omitempty"` // nil and empty ones differ
 	HasKeys bool                 `json:"hasKeys,omitempty"`
 	Result  json.RawMessage      `json:"result,omitempty"`
 	// Written is the object that was written, with its version.
-	Written        *vedette.Key `json:"written,omitempty"`
-	WrittenVersion string       `json:"writtenVersion,omitempty"`
+	Written        *sentKey `json:"written,omitempty"`
+	WrittenVersion string   `json:"writtenVersion,omitempty"`
 }
 
 func recordOutcome(out vedette.Outcome) *recordedOutcome {
-	r := &recordedOutcome{State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Objects: out.Objects, Keys: out.Keys,
+	r := &recordedOutcome{State: out.State, Status: out.Status, Reason: out.Reason, Message: out.Message, Objects: out.Objects,
 		HasKeys: out.Keys != nil, Result: out.Result}
+	for _, key := range out.Keys {
+		r.Keys = append(r.Keys, sendKey(key))
+	}
 	if out.CacheObject != nil {
-		r.Written, r.WrittenVersion = &out.CacheObject.Key, out.CacheObject.ResourceVersion
+		written := sendKey(out.CacheObject.Key)
+		r.Written, r.WrittenVersion = &written, out.CacheObject.ResourceVersion
 	}
 	return r
 }
@@ -69,10 +73,13 @@ func recordOutcome(out vedette.Outcome) *recordedOutcome {
 func (r *recordedOutcome) outcome(id vedette.OperationID) vedette.Outcome {
 	out := vedette.Outcome{ID: id, State: r.State, Status: r.Status, Reason: r.Reason, Message: r.Message, Objects: r.Objects, Result: r.Result}
 	if r.HasKeys {
-		out.Keys = append([]vedette.Key{}, r.Keys...)
+		out.Keys = []vedette.Key{}
+	}
+	for _, key := range r.Keys {
+		out.Keys = append(out.Keys, key.key())
 	}
 	if r.Written != nil {
-		out.CacheObject = &vedette.Object{Key: *r.Written, ResourceVersion: r.WrittenVersion}
+		out.CacheObject = &vedette.Object{Key: r.Written.key(), ResourceVersion: r.WrittenVersion}
 	}
 	return out
 }

@@ -267,7 +267,7 @@ func (t *Tasks) newContinuedRun(c *takenCopy, because string) (*taskRun, error) 
 			ops[c.point.Op].bytes += c.steps[i].bytes()
 		}
 	}
-	o := Options{RequestID: c.head.RequestID, Application: c.head.Application, User: c.head.User, Requester: c.head.Requester, Source: c.head.Source}
+	o := Options{RequestID: c.head.RequestID, Application: c.head.Application, User: c.head.User, Requester: vedette.Requester(c.head.Requester), Source: c.head.Source}
 	m := &memory{limit: t.cfg.MaxCopyBytes / 2, grant: c.grant, free: taskBytes}
 	r := t.newRun(context.Background(), c.head.ID, ops, o, m)
 	r.first, r.point = c.point.Op, c.point
