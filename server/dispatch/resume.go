@@ -72,7 +72,8 @@ func (d *Dispatcher) resume(ctx context.Context, op vedette.Operation) vedette.O
 			}
 			continue
 		case row.Account != op.Account || row.Verb != verbOf(op):
-			return withID(op, failedOutcome(http.StatusConflict, vedette.ReasonAlreadyAccepted, fmt.Sprintf("the id %s belongs to another operation", op.ID)))
+			return withID(op, failedOutcome(http.StatusConflict, vedette.ReasonAlreadyAccepted,
+				fmt.Sprintf("the id %s belongs to another operation", op.ID)))
 		case row.State != history.Pending:
 			return endedOutcome(row)
 		case !hasWaited:
@@ -129,7 +130,8 @@ func pauseUntil(ctx context.Context, deadline time.Time) bool {
 
 // endedOutcome returns what the history has of an outcome.
 func endedOutcome(row history.Operation) vedette.Outcome {
-	out := vedette.Outcome{ID: row.ID, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message, Changes: row.Changes, Undoes: row.Undoes}
+	out := vedette.Outcome{ID: row.ID, State: row.State, Status: row.Status, Reason: row.Reason, Message: row.Message,
+		Changes: row.Changes, Undoes: row.Undoes}
 	if row.State != vedette.Done {
 		return out
 	}

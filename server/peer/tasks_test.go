@@ -34,8 +34,8 @@ type taskRows struct {
 	rows map[string]tasksstore.Task
 }
 
-func (r *taskRows) CreateTask(_ context.Context, row tasksstore.Task) (tasksstore.Task, bool, error) {
-	return row, true, r.SaveTask(nil, row)
+func (r *taskRows) CreateTask(ctx context.Context, row tasksstore.Task) (tasksstore.Task, bool, error) {
+	return row, true, r.SaveTask(ctx, row)
 }
 
 func (r *taskRows) SaveTask(_ context.Context, row tasksstore.Task) error {

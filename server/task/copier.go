@@ -80,7 +80,8 @@ func (t *Tasks) newCopier(r *taskRun) *copier {
 	if t.cfg.Sharing == nil {
 		return nil
 	}
-	c := &copier{tasks: t, mu: newTurn(), head: headFrame{ID: r.id, Owner: t.owner, Run: r.journal.run, Began: r.journal.began, Started: r.task.Started,
+	c := &copier{tasks: t, mu: newTurn(), head: headFrame{ID: r.id, Owner: t.owner, Run: r.journal.run, Began: r.journal.began,
+		Started:   r.task.Started,
 		RequestID: r.options.RequestID, Application: r.options.Application, User: r.options.User, Requester: sentRequester(r.options.Requester),
 		Source: r.options.Source, Accounts: r.task.Accounts, Ops: len(r.ops)}}
 	for i := range r.ops {
@@ -244,12 +245,13 @@ func (c *copier) copyTo(ctx context.Context, server vedette.ServerID) (*copyLink
 	streamCtx, cancel := context.WithCancel(c.ctx)
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
-	stream, err := c.tasks.cfg.Sharing.Peers.CopyTask(streamCtx, server)
+	stream, err := c.tasks.cfg.Sharing.Peers.CopyTask(streamCtx, server) //nolint:contextcheck // the stream outlives the wait for it
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	link := &copyLink{server: server, copy: rand.Text(), stream: stream, cancel: cancel, changed: make(chan struct{}), done: make(chan struct{})}
+	link := &copyLink{server: server, copy: rand.Text(), stream: stream, cancel: cancel,
+		changed: make(chan struct{}), done: make(chan struct{})}
 	go link.receive()
 	if err = c.sendAll(link); err == nil {
 		err = link.await(ctx, link.sent)

@@ -40,8 +40,6 @@ type step struct {
 	Namespaced *bool            `json:"namespaced,omitempty"`
 }
 
-func (s *step) isAnswered() bool { return s.Outcome != nil || s.Namespaced != nil }
-
 // recordedOutcome is what tasks read of an outcome.
 type recordedOutcome struct {
 	State   vedette.OutcomeState `json:"state"`
@@ -71,7 +69,8 @@ func recordOutcome(out vedette.Outcome) *recordedOutcome {
 }
 
 func (r *recordedOutcome) outcome(id vedette.OperationID) vedette.Outcome {
-	out := vedette.Outcome{ID: id, State: r.State, Status: r.Status, Reason: r.Reason, Message: r.Message, Objects: r.Objects, Result: r.Result}
+	out := vedette.Outcome{ID: id, State: r.State, Status: r.Status, Reason: r.Reason, Message: r.Message, Objects: r.Objects,
+		Result: r.Result}
 	if r.HasKeys {
 		out.Keys = []vedette.Key{}
 	}

@@ -99,7 +99,7 @@ func (t *opContext) beginChange(ctx context.Context, index int, args vedette.Arg
 	if deletion, ok := args.(vedette.DeleteArgs); ok && t.copier != nil && deletion.Name != "" {
 		s.KnownUID = t.tasks.cfg.Sharing.KnownUID(ctx, t.account(), deletion)
 	}
-	t.copier.beginChange(*s)
+	t.copier.beginChange(*s) //nolint:contextcheck // the copy belongs to the task
 	t.saveProgress(ctx)
 }
 
@@ -130,7 +130,8 @@ func (t *opContext) resume(ctx context.Context, op vedette.Operation) vedette.Ou
 	}
 	// The history has no objects. What the cluster has is what was applied, or newer.
 	key := out.Keys[0]
-	read := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: op.Account, Deadline: op.Deadline, Requester: op.Requester, Origin: op.Origin,
+	read := vedette.Operation{ID: vedette.OperationID(ulid.Make().String()), Account: op.Account, Deadline: op.Deadline,
+		Requester: op.Requester, Origin: op.Origin,
 		Args: vedette.GetArgs{Target: vedette.Target{Kind: key.Kind.String(), Namespace: key.Namespace, Name: key.Name}}}
 	if live := t.tasks.cfg.Dispatch.Execute(ctx, read); live.State == vedette.Done {
 		out.Objects = live.Objects

@@ -103,7 +103,8 @@ func (t *Tasks) lost(ctx context.Context, owners map[string]vedette.ServerID) ma
 	return lost
 }
 
-// dropStale drops the copies of tasks that have ended or moved while their streams were broken, or whose servers had time to make another copy.
+// dropStale drops the copies of tasks that have ended or moved while their streams were broken, or whose servers had time to make
+// another copy.
 func (t *Tasks) dropStale(owners map[string]vedette.ServerID) {
 	for _, c := range t.heldCopies() {
 		c.mu.Lock()
@@ -206,7 +207,7 @@ func (t *Tasks) continueCopy(ctx context.Context, c *HeldCopy, because string) e
 	if taken == nil {
 		return nil
 	}
-	r, err := t.newContinuedRun(taken, because)
+	r, err := t.newContinuedRun(taken, because) //nolint:contextcheck // a task outlives the call
 	if err != nil {
 		taken.grant.Release()
 		return fmt.Errorf("read the copy of task %s: %w", taken.head.ID, err)
@@ -236,14 +237,14 @@ func (t *Tasks) continueCopy(ctx context.Context, c *HeldCopy, because string) e
 	}
 	t.cfg.Log.Warn("going on with the task of another server", "task", r.id, "server", string(taken.head.Owner), "operation", taken.point.Op+1,
 		"steps", len(taken.steps))
-	t.start(r)
+	t.start(r) //nolint:contextcheck // a task outlives the call
 	return nil
 }
 
 // newContinuedRun returns a run that goes on where a copy ends.
 func (t *Tasks) newContinuedRun(c *takenCopy, because string) (*taskRun, error) {
-	previous, err := decodeTask(tasks.Task{ID: c.head.ID, RequestID: c.head.RequestID, Server: t.owner, User: c.head.User, State: tasks.Running,
-		Body: c.point.Body, Created: c.head.Started})
+	previous, err := decodeTask(tasks.Task{ID: c.head.ID, RequestID: c.head.RequestID, Server: t.owner, User: c.head.User,
+		State: tasks.Running, Body: c.point.Body, Created: c.head.Started})
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +268,8 @@ func (t *Tasks) newContinuedRun(c *takenCopy, because string) (*taskRun, error) 
 			ops[c.point.Op].bytes += c.steps[i].bytes()
 		}
 	}
-	o := Options{RequestID: c.head.RequestID, Application: c.head.Application, User: c.head.User, Requester: vedette.Requester(c.head.Requester), Source: c.head.Source}
+	o := Options{RequestID: c.head.RequestID, Application: c.head.Application, User: c.head.User, Source: c.head.Source,
+		Requester: vedette.Requester(c.head.Requester)}
 	m := &memory{limit: t.cfg.MaxCopyBytes / 2, grant: c.grant, free: taskBytes}
 	r := t.newRun(context.Background(), c.head.ID, ops, o, m)
 	r.first, r.point = c.point.Op, c.point

@@ -217,8 +217,8 @@ func (t *Tasks) Submit(ctx context.Context, requests []Request, o Options) (stri
 	if err := t.register(r); err != nil {
 		return "", err
 	}
-	r.beginCopy()
-	row, created, err := t.create(ctx, r) //nolint:contextcheck // the copy, too, outlives the request
+	r.beginCopy() //nolint:contextcheck // the copy outlives the request
+	row, created, err := t.create(ctx, r)
 	if err == nil && created {
 		t.start(r) //nolint:contextcheck // a task outlives the request that submits it
 		return r.id, nil
@@ -293,7 +293,7 @@ func (t *Tasks) rerun(ctx context.Context, row tasks.Task, ops []validatedOp, o 
 	if err := t.register(r); err != nil {
 		return err
 	}
-	r.beginCopy()
+	r.beginCopy() //nolint:contextcheck // the copy outlives the request
 	_, err = t.cfg.Store.AcquireTask(ctx, row.ID, row.Server, t.owner)
 	if err != nil {
 		t.unregister(r)

@@ -70,7 +70,8 @@ func New(op vedette.Operation, accepted time.Time) *Operation {
 // NewResumed returns an operation that another server had accepted, and may have sent to an agent that is not known here. It may have
 // taken effect, so it is sent only if it is idempotent.
 func NewResumed(op vedette.Operation, accepted time.Time) *Operation {
-	return &Operation{op: op, accepted: accepted, state: Waiting, last: &Delivery{Agent: Agent{ID: "of a server that has ended", Process: unknownProcess}, SentAt: accepted}}
+	unknown := Agent{ID: "of a server that has ended", Process: unknownProcess}
+	return &Operation{op: op, accepted: accepted, state: Waiting, last: &Delivery{Agent: unknown, SentAt: accepted}}
 }
 
 // unknownProcess is not the name of any process.
