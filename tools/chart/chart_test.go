@@ -38,7 +38,13 @@ func load(t *testing.T) *chart.Chart {
 
 // render renders the chart as "helm install RELEASE --namespace NAMESPACE" does, without a cluster.
 func render(c *chart.Chart, release, namespace string, values map[string]any) (map[string]string, error) {
+	return renderFor(c, &common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}, release, namespace, values)
+}
+
+// renderFor renders the chart as for a cluster with a version of Kubernetes.
+func renderFor(c *chart.Chart, version *common.KubeVersion, release, namespace string, values map[string]any) (map[string]string, error) {
 	capabilities := common.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = *version
 	merged, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}, capabilities)
 	if err != nil {
 		return nil, err

@@ -52,6 +52,11 @@ var components = []component{
 		map[string]any{"name": "VEDETTE_SERVER_SQL_URL",
 			"valueFrom": values("secretKeyRef.name", "vedette-database", "secretKeyRef.key", "url")}}),
 		comment: "PostgreSQL, MariaDB or MySQL: the Secret vedette-database has the keys url (without a password) and password."},
+	{name: "several-servers", base: server, values: values("server.replicas", 3, "server.config.kubesvc.cluster", "database",
+		"server.operationKeySecret", "vedette-operations", "server.database.passwordSecret", "vedette-database", "server.env", []any{
+			map[string]any{"name": "VEDETTE_SERVER_SQL_URL",
+				"valueFrom": values("secretKeyRef.name", "vedette-database", "secretKeyRef.key", "url")}}),
+		comment: "Preview: three servers that share a database. Secret vedette-database as for component database, without which this is; Secret vedette-operations has operations.key, 26 random characters or more."},
 	{name: "no-volume", base: server, values: values("server.persistence.enabled", false),
 		comment: "The server has no volume: after each start of its pod everything is read anew."},
 	{name: "load-balancer", base: server, values: values("server.grpc.type", "LoadBalancer"),
@@ -147,6 +152,7 @@ func (p component) files(c chart) (map[string]string, error) {
 		switch {
 		case o.kind() == "ConfigMap" && o.name() == p.base.configMap:
 		case i < 0:
+			addVariables(o, variables)
 			added = append(added, o)
 		default:
 			addVariables(o, variables)

@@ -44,11 +44,16 @@ func loadChart(directory string) (chart, error) {
 	return chart{loaded}, nil
 }
 
+// kubernetes is the version for which all forms are rendered. The chart looks at it for servers that share a database only.
+var kubernetes = common.KubeVersion{Version: "v1.30.0", Major: "1", Minor: "30"}
+
 // render returns what the chart installs with some values, in the order in which Helm installs it, and without what is there only
 // for Helm.
 func (c chart) render(namespace string, values map[string]any) ([]object, error) {
+	capabilities := common.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = kubernetes
 	merged, err := util.ToRenderValues(c.Chart, values,
-		common.ReleaseOptions{Name: "vedette", Namespace: namespace, Revision: 1, IsInstall: true}, common.DefaultCapabilities.Copy())
+		common.ReleaseOptions{Name: "vedette", Namespace: namespace, Revision: 1, IsInstall: true}, capabilities)
 	if err != nil {
 		return nil, err
 	}

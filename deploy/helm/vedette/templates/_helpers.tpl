@@ -43,10 +43,10 @@ vedette.io/clouddriver: front
 {{- end -}}
 {{- end -}}
 
-{{/* The metadata of an object: (dict "root" $ "name" "x" "component" "server" "annotations" (dict) "labels" (dict)). */}}
+{{/* The metadata of an object: (dict "root" $ "name" "x" "component" "server" "namespace" "y" "annotations" (dict) "labels" (dict)). */}}
 {{- define "vedette.metadata" -}}
 name: {{ .name | quote }}
-namespace: {{ .root.Release.Namespace | quote }}
+namespace: {{ .namespace | default .root.Release.Namespace | quote }}
 labels:
   {{- include "vedette.labels" .root | nindent 2 }}
   app.kubernetes.io/component: {{ .component }}
@@ -79,6 +79,49 @@ annotations:
 {{- end -}}
 {{- end -}}
 {{- define "vedette.serviceAccount" -}}{{ .Values.agent.serviceAccount.name | default (include "vedette.agent" .) }}{{- end -}}
+
+{{/* Where servers find each other, in lower case: local, kubernetes, database or redis. */}}
+{{- define "vedette.cluster" -}}
+{{- $cluster := dig "kubesvc" "cluster" "" (.Values.server.config | default dict) | toString | lower -}}
+{{- ternary "local" $cluster (has $cluster (list "" "none")) -}}
+{{- end -}}
+
+{{/* True if the server opens its port for other servers, unless its database turns out to be SQLite. */}}
+{{- define "vedette.hasPeers" -}}
+{{- if ne (include "vedette.cluster" .) "local" }}true{{ end -}}
+{{- end -}}
+
+{{/* True if the values say where a database is that servers can share. */}}
+{{- define "vedette.hasDatabase" -}}
+{{- $s := .Values.server -}}
+{{- $config := $s.config | default dict -}}
+{{- $url := dig "sql" "url" "" $config | default $s.database.url | toString -}}
+{{- range $s.env -}}
+{{- if and (kindIs "map" .) (eq (get . "name" | toString) "VEDETTE_SERVER_SQL_URL") -}}
+{{- $url = get . "value" | default "${VEDETTE_SERVER_SQL_URL}" | toString -}}
+{{- end -}}
+{{- end -}}
+{{- if and (or $url (dig "sql" "connectionPools" dict $config)) (not (hasPrefix "sqlite:" $url)) }}true{{ end -}}
+{{- end -}}
+
+{{/* True if servers share the database: server.replicas of them, as a Deployment. */}}
+{{- define "vedette.shared" -}}
+{{- if and (include "vedette.hasPeers" .) (include "vedette.hasDatabase" .) }}true{{ end -}}
+{{- end -}}
+
+{{/* True if the server lists pods with its own service account. */}}
+{{- define "vedette.discoversPods" -}}
+{{- if and (eq (include "vedette.cluster" .) "kubernetes") (not (dig "kubesvc" "cluster-kubernetes" "kubeconfigFile" "" (.Values.server.config | default dict))) }}true{{ end -}}
+{{- end -}}
+
+{{/* The Secret with the key of operations, if there is one. */}}
+{{- define "vedette.operationKey" -}}
+{{- if .Values.server.operationKeySecret -}}
+{{ .Values.server.operationKeySecret }}
+{{- else if include "vedette.shared" . -}}
+{{ include "vedette.server" . }}-operations
+{{- end -}}
+{{- end -}}
 
 {{/* The image of a component: (dict "root" $ "image" .Values.server.image). */}}
 {{- define "vedette.image" -}}
@@ -148,6 +191,12 @@ imagePullSecrets:
 {{- with $s.database.url -}}{{- $_ := set $config "sql" (dict "url" .) -}}{{- end -}}
 {{- if eq $s.clouddriver.mode "front" -}}
 {{- $_ := set $config "upstream" (dict "baseUrl" (printf "http://%s:7002" (include "vedette.upstream" .))) -}}
+{{- end -}}
+{{- if include "vedette.hasPeers" . -}}
+{{- $_ := set $config.server "peers" (dict "port" 7004) -}}
+{{- end -}}
+{{- if include "vedette.discoversPods" . -}}
+{{- $_ := set $config "kubesvc" (dict "cluster-kubernetes" (dict "clouddriverServiceNamePrefix" (include "vedette.rest" .))) -}}
 {{- end -}}
 {{- toYaml (mustMergeOverwrite $config (deepCopy ($s.config | default dict))) -}}
 {{- end -}}
@@ -245,6 +294,14 @@ The paths of secrets that are in a configuration as they are, one in each line: 
 {{- toYaml (mustMergeOverwrite $account (deepCopy ($a.account.settings | default dict))) -}}
 {{- end -}}
 
+{{/* The namespace in which the agent looks for servers (balanceConnection); empty if it does not. */}}
+{{- define "vedette.serversNamespace" -}}
+{{- $config := .Values.agent.config | default dict -}}
+{{- if regexMatch "^(?i:true|yes|on|y|t|1)$" (get $config "balanceConnection" | toString) -}}
+{{ get $config "clouddriverNamespace" | default (ternary "" .Release.Namespace (ne .Values.agent.server.address "")) }}
+{{- end -}}
+{{- end -}}
+
 {{/* The agent's configuration. Accounts of the chart come before those of the user. */}}
 {{- define "vedette.agentConfig" -}}
 {{- $a := .Values.agent -}}
@@ -270,5 +327,6 @@ The paths of secrets that are in a configuration as they are, one in each line: 
 {{- $accounts = concat $accounts (dig "kubernetes" "accounts" list $user) -}}
 {{- $config := mustMergeOverwrite (dict "clouddriver" $clouddriver "server" (dict "port" 8082) "prometheus" (dict "enabled" .Values.monitoring.enabled "port" 8008) "kubernetes" dict) $user -}}
 {{- $_ := set $config.kubernetes "accounts" $accounts -}}
+{{- with include "vedette.serversNamespace" . -}}{{- $_ := set $config "clouddriverNamespace" . -}}{{- end -}}
 {{- toYaml $config -}}
 {{- end -}}
