@@ -138,7 +138,11 @@ func (s *followStream) Receive() (coherence.Batch, error) {
 	if err != nil {
 		return coherence.Batch{}, err
 	}
-	batch := coherence.Batch{Entries: toEntries(m.GetEntries())}
+	entries, err := toEntries(m.GetEntries())
+	if err != nil {
+		return coherence.Batch{}, err
+	}
+	batch := coherence.Batch{Entries: entries}
 	if len(s.ages)+len(m.GetAges()) > maxAges {
 		return batch, vedette.Errorf(vedette.Invalid, "the other server has agents of more than %d accounts", maxAges)
 	}

@@ -101,16 +101,21 @@ func (p *parts) addChanges(changes []commit.Change) {
 	}
 }
 
-func toEntries(messages []*peerproto.Entry) (entries []coherence.Entry) {
+// errUnknownEntry ends a stream. Whoever ignored such an entry would answer from caches that are old; a new stream begins without any.
+var errUnknownEntry = vedette.Errorf(vedette.Invalid, "the other server has changed something that this one does not know: upgrade the older of the two")
+
+func toEntries(messages []*peerproto.Entry) (entries []coherence.Entry, err error) {
 	for _, e := range messages {
 		switch e := e.GetEntry().(type) {
 		case *peerproto.Entry_Effect:
 			entries = append(entries, coherence.Entry{Effect: toMessage(e.Effect)})
 		case *peerproto.Entry_Changes:
 			entries = append(entries, coherence.Entry{Changes: toChanges(e.Changes)})
+		default:
+			return nil, errUnknownEntry
 		}
 	}
-	return entries
+	return entries, nil
 }
 
 func toAges(messages []*peerproto.AccountAge) (ages []coherence.Age) {

@@ -223,7 +223,11 @@ func FuzzFollowDown(f *testing.F) {
 				t.Errorf("got age %+v", a)
 			}
 		}
-		for _, e := range toEntries(m.GetEntries()) {
+		entries, err := toEntries(m.GetEntries())
+		if err != nil && len(entries) > 0 {
+			t.Errorf("got entries and %v", err)
+		}
+		for _, e := range entries {
 			if e.Effect != nil {
 				e.Effect.Effect()
 			}
