@@ -105,6 +105,9 @@ func (c *cluster) storeIsEqual(namespace string, flags ...string) error {
 	if err != nil {
 		return err
 	}
+	if !strings.HasPrefix(out, "{") {
+		return fmt.Errorf("the server says more than the objects: %.200s", out) // that they are old
+	}
 	if got := versions(c.t, out); len(got) == 0 || !maps.Equal(got, want) {
 		return fmt.Errorf("got %v, want %v", got, want)
 	}

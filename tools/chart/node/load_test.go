@@ -23,6 +23,7 @@ type load struct {
 	namespace string                              // of operations
 	prefix    string                              // of the names of ConfigMaps, which are also the ids of requests
 	refusals  []string                            // texts with which tasks may fail that have no effect
+	counter   string                              // a ServiceAccount to whose list each operation adds its name, so that repeated ones are seen; none without it
 
 	mu         sync.Mutex
 	operations map[string]bool // that the server accepted, by the name of their ConfigMap: whether they have succeeded
@@ -120,12 +121,23 @@ func (l *load) read(ctx context.Context) {
 	}
 }
 
+// operation returns the body of a request that deploys a ConfigMap, and adds its name to the counter's list. JSON patches are not idempotent.
+func (l *load) operation(name string) string {
+	deploy := fmt.Sprintf(`{"deployManifest": {"account": %q, "moniker": {"app": "load"}, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap",
+"metadata": {"name": %q, "namespace": %q, "annotations": {"strategy.spinnaker.io/versioned": "false"}}, "data": {"name": %[2]q}}]}}`, l.account, name, l.namespace)
+	if l.counter == "" {
+		return "[" + deploy + "]"
+	}
+	return fmt.Sprintf(`[%s, {"patchManifest": {"account": %q, "manifestName": "serviceAccount %s", "location": %q, "source": "text",
+"patchBody": [{"op": "add", "path": "/imagePullSecrets/-", "value": {"name": %q}}], "options": {"mergeStrategy": "json", "record": false}}}]`,
+		deploy, l.account, l.counter, l.namespace, name)
+}
+
 // operate deploys a ConfigMap, and repeats what was not answered with the same id, as Orca does. It does not stop in the middle.
 func (l *load) operate(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	operation := fmt.Sprintf(`[{"deployManifest": {"account": %q, "moniker": {"app": "load"}, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap",
-"metadata": {"name": %q, "namespace": %q, "annotations": {"strategy.spinnaker.io/versioned": "false"}}, "data": {"name": %[2]q}}]}}]`, l.account, name, l.namespace)
+	operation := l.operation(name)
 	var started struct{ ID string }
 	for started.ID == "" {
 		status, body := l.request(ctx, http.MethodPost, "/kubernetes/ops?clientRequestId="+name, operation)
@@ -224,10 +236,30 @@ func (l *load) check(c *cluster) {
 		if len(l.operations) == 0 {
 			c.t.Error("no operation was accepted")
 		}
+		l.checkCounter(c)
 	}
 	if l.answers == 0 {
 		c.t.Error("no read was answered")
 	}
 	c.t.Logf("%d operations, and %d without effect; %d answers to reads, longest time without one %v; no answer: %v", len(l.operations), len(l.refused),
 		l.answers, l.longest.Round(10*time.Millisecond), l.unanswered)
+}
+
+// checkCounter fails the test for operations that were executed twice, or not at all.
+func (l *load) checkCounter(c *cluster) {
+	c.t.Helper()
+	if l.counter == "" {
+		return
+	}
+	var account struct{ ImagePullSecrets []struct{ Name string } }
+	c.get("/api/v1/namespaces/"+l.namespace+"/serviceaccounts/"+l.counter, &account)
+	executed := map[string]int{}
+	for _, s := range account.ImagePullSecrets {
+		executed[s.Name]++
+	}
+	for name := range l.operations {
+		if executed[name] != 1 {
+			c.t.Errorf("operation %s was executed %d times", name, executed[name])
+		}
+	}
 }

@@ -31,9 +31,10 @@ const (
 	root  = "../../.."
 	chart = root + "/deploy/helm/vedette"
 
-	// newVersion is of this tree, and oldVersion of the version before (test/upgrade/versions).
-	newVersion = "v0.2.0-test"
-	oldVersion = "v0.1.0-test"
+	// newVersion is of this tree, nextVersion of the same with another name, and oldVersion of the version before (test/upgrade/versions).
+	newVersion  = "v0.2.0-test"
+	nextVersion = "v0.3.0-test"
+	oldVersion  = "v0.1.0-test"
 
 	// images is where the node finds them. A registry at this machine needs no TLS.
 	registryAddress = "127.0.0.1:5000"
@@ -64,6 +65,7 @@ func prepare(ctx context.Context, dir string) error {
 		{"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-o", filepath.Join(dir, "plugin"), "./plugin"},
 		{"go", "build", "-C", filepath.Join(root, "tools/release"), "-trimpath", "-o", release, "."},
 		{release, "images", "--root", tree, "--out", filepath.Join(dir, newVersion), "--version", newVersion, "--platforms", platform},
+		{release, "images", "--root", tree, "--out", filepath.Join(dir, nextVersion), "--version", nextVersion, "--platforms", platform},
 		{"git", "clone", "--quiet", "--shared", "--no-checkout", tree, old},
 	}
 	for _, step := range steps {
@@ -109,7 +111,7 @@ func start() (err error) {
 	}
 	handler := registry.New(registry.WithBlobHandler(registry.NewInMemoryBlobHandler()), registry.Logger(log.New(io.Discard, "", 0)))
 	go func() { _ = http.Serve(listener, handler) }() // until the program ends
-	for _, version := range []string{oldVersion, newVersion} {
+	for _, version := range []string{oldVersion, newVersion, nextVersion} {
 		err := run(ctx, filepath.Join(node.Dir(), "release"), "push", "--from", filepath.Join(node.Dir(), version), "--insecure", images)
 		if err != nil {
 			return err
@@ -330,8 +332,8 @@ func (c *cluster) get(path string, into any) {
 // A podObject is what tests look at of a Pod.
 type podObject struct {
 	Metadata struct {
-		Name, UID string
-		Labels    map[string]string
+		Name, UID, DeletionTimestamp string
+		Labels                       map[string]string
 	}
 	Status struct {
 		Phase, PodIP      string
@@ -340,7 +342,8 @@ type podObject struct {
 			Ready             bool
 			RestartCount      int
 			State             struct {
-				Waiting struct{ Reason, Message string }
+				Waiting    struct{ Reason, Message string }
+				Terminated *struct{ ExitCode int }
 			}
 			LastState struct {
 				Terminated struct {
