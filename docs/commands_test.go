@@ -49,7 +49,7 @@ var otherCommands = map[string]map[string]string{
 	"cloud-aks.md":     {"kubectl -n vedette": needsCloud, "az identity": needsCloud, "kubelogin": needsCloud},
 	"upgrade.md":       {"apt install": "tools/release.TestPackagesInstallAndRemove installs and removes packages, by dpkg"},
 	"compatibility.md": {"vedette compare-clouddriver": needsSpinnaker},
-	"databases.md":     {"-- ": "test/databases creates its databases in this way"},
+	"databases.md":     {"-- ": "test/databases creates its databases in this way", "helm upgrade vedette": "tools/chart/node.TestServers, with a database of its own"},
 	"scaling.md":       {"ALTER ROLE": "test/replication.TestPgBouncer", "#!/bin/sh": "test/replication.TestGaleraFaults, with another user"},
 	"development.md":   {"CREATE USER": needsReleases, "VEDETTE_TEST": needsReleases},
 	"releases.md":      {"openssl ecparam": "tools/release.TestOpenSSLVerifiesChecksums", "base64 -d": "tools/release.TestOpenSSLVerifiesChecksums"},

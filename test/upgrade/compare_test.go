@@ -115,7 +115,11 @@ func TestWireStaysCompatible(t *testing.T) {
 		t.Skip("needs buf, which takes minutes to compile")
 	}
 	dir := t.TempDir()
-	for _, path := range []string{"wire", "buf.yaml"} {
+	paths := []string{"wire", "buf.yaml"}
+	if _, err := previous(t).ReadFile(t.Context(), peerProtocol+"/peer.proto"); err == nil { // v0.1.0 has none
+		paths = append(paths, peerProtocol)
+	}
+	for _, path := range paths {
 		if err := previous(t).Extract(t.Context(), path, dir); err != nil {
 			t.Fatal(err)
 		}
@@ -134,6 +138,39 @@ func TestWireStaysCompatible(t *testing.T) {
 	}
 	if out, err := bufBreaking(t.Context(), root, dir); err == nil || !strings.Contains(string(out), "999") {
 		t.Errorf("a removed field is not noticed: %v\n%s", err, out)
+	}
+}
+
+// peerProtocol has the protocol between servers.
+const peerProtocol = "server/peer/peerproto"
+
+// TestPeerProtocolIsCompared compares the protocol between servers with one that has a field more, as if the version before had it.
+func TestPeerProtocolIsCompared(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs buf, which takes minutes to compile")
+	}
+	dir := t.TempDir()
+	for _, path := range []string{"buf.yaml", "wire/vedette.proto", peerProtocol + "/peer.proto", peerProtocol + "/coherence.proto"} {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for message, number := range map[string]string{"Open": "997", "Entry": "998"} {
+			begin := "message " + message + " {\n"
+			text = []byte(strings.Replace(string(text), begin, begin+"  string only_before = "+number+";\n", 1))
+		}
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := bufBreaking(t.Context(), root, dir)
+	for _, number := range []string{"997", "998"} {
+		if err == nil || !strings.Contains(string(out), number) {
+			t.Errorf("a removed field is not noticed: %v\n%s\nwant %s in it", err, out, number)
+		}
 	}
 }
 
