@@ -141,6 +141,10 @@ func TestServersThatShareADatabase(t *testing.T) {
 	if got := text(t, objects(t, mustRender(t, c, advertised))); strings.Contains(got, "status.podIP") || !strings.Contains(got, "advertise: gateway.example.com") {
 		t.Errorf("the user's address does not count: %s", got)
 	}
+	port := merge(shared("database"), set("server.config.server.peers.port", 7100))
+	if got := text(t, objects(t, mustRender(t, c, port))); !strings.Contains(got, `{"containerPort":7100,"name":"peers"}`) || strings.Contains(got, "7004") {
+		t.Errorf("the user's port does not count: %s", got)
+	}
 	role := merge(shared("kubernetes"), set("server.config.kubesvc.cluster-kubernetes.namespace", "servers"))
 	if got := text(t, objects(t, mustRender(t, c, role))); !strings.Contains(got, `"name":"spin-clouddriver-vedette","namespace":"servers"},"roleRef"`) {
 		t.Errorf("the RoleBinding is not where the Services are: %s", got)

@@ -23,6 +23,7 @@ type load struct {
 	namespace string                              // of operations
 	prefix    string                              // of the names of ConfigMaps, which are also the ids of requests
 	refusals  []string                            // texts with which tasks may fail that have no effect
+	pooled    bool                                // connections are used again, as Spinnaker's services do
 	counter   string                              // a ServiceAccount to whose list each operation adds its name, so that repeated ones are seen; none without it
 
 	mu         sync.Mutex
@@ -44,6 +45,10 @@ const patience = 10 * time.Second
 // impatient does not wait long for connections: packets to a Pod that has just ended are lost, and the time without answers would be
 // that of the client. Each request has a connection of its own, as Services choose a Pod for each connection.
 var impatient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
+
+// pooling uses connections again. As clients of Spinnaker's services, it sends a request once more that was not answered on a connection that was
+// open already.
+var pooling = &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
 
 func startLoad(t *testing.T, l *load) *load {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -90,7 +95,11 @@ func (l *load) request(ctx context.Context, method, path, body string) (status i
 		return 0, err.Error()
 	}
 	r.Header.Set("Content-Type", "application/json")
-	response, err := impatient.Do(r)
+	client := impatient
+	if l.pooled {
+		client = pooling
+	}
+	response, err := client.Do(r)
 	if err != nil {
 		return 0, err.Error()
 	}

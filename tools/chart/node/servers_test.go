@@ -87,22 +87,33 @@ func (s *servers) awaitAccount() {
 func (s *servers) load(counter string) *load {
 	s.t.Helper()
 	l := startLoad(s.t, &load{base: s.base, account: "prod", namespace: s.namespace, counter: counter,
-		prefix: regexp.MustCompile("[^a-z]+").ReplaceAllString(strings.ToLower(s.t.Name()), "-"),
-		path:   "/manifests/prod/servers/configMap%20fixed", wrong: func(status int, body string) error {
-			if status != http.StatusOK || !strings.Contains(body, "does not change") {
-				return errors.New("the object is there, and has not changed")
-			}
-			return nil
-		}})
+		prefix: regexp.MustCompile("[^a-z]+").ReplaceAllString(strings.ToLower(s.t.Name()), "-"), path: fixedObject, wrong: isNotFixed})
 	s.await("the load runs", l.hasRun)
 	return l
+}
+
+// readers starts clients that read, and use connections again.
+func (s *servers) readers() *load {
+	s.t.Helper()
+	l := startLoad(s.t, &load{base: s.base, pooled: true, path: fixedObject, wrong: isNotFixed})
+	s.await("the readers run", l.hasRun)
+	return l
+}
+
+const fixedObject = "/manifests/prod/servers/configMap%20fixed"
+
+func isNotFixed(status int, body string) error {
+	if status != http.StatusOK || !strings.Contains(body, "does not change") {
+		return errors.New("the object is there, and has not changed")
+	}
+	return nil
 }
 
 // upgrade changes the release under load, and checks what clients and agents have noticed of the end of some servers.
 func (s *servers) upgrade(ended int, counter string, settings ...string) {
 	s.t.Helper()
 	before := s.names()
-	l := s.load(counter)
+	l, pooled := s.load(counter), s.readers()
 	s.duringEnds(ended, func() {
 		s.helm(append([]string{"upgrade", "vedette", chart, "--wait", "--timeout", timeout.String()}, values(settings)...)...)
 		s.await("the servers from before have ended", func() error { return s.areGone(before) })
@@ -110,6 +121,12 @@ func (s *servers) upgrade(ended int, counter string, settings ...string) {
 	s.awaitAccount()
 	s.t.Logf("vedette agents:\n%s", s.vedette("agents", "--server", s.base))
 	s.finish(l)
+	s.finish(pooled)
+	for _, answered := range []*load{l, pooled} {
+		if counter != "" && len(answered.unanswered) > 0 { // otherwise servers do not overlap
+			s.t.Errorf("requests without an answer, although servers are there all the time: %v", answered.unanswered)
+		}
+	}
 	s.await("the store equals the cluster", func() error { return s.storeIsEqual(s.namespace, "--account", "prod", "--server", s.base) })
 }
 
