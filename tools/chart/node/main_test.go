@@ -333,6 +333,7 @@ func (c *cluster) get(path string, into any) {
 type podObject struct {
 	Metadata struct {
 		Name, UID, DeletionTimestamp string
+		DeletionGracePeriodSeconds   int
 		Labels                       map[string]string
 	}
 	Status struct {

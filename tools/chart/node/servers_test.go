@@ -166,7 +166,7 @@ func (s *servers) duringEnds(ended int, do func()) {
 	s.t.Logf("kubectl get pods --watch:\n%skubectl logs %s --follow:\n%s", shown(), first, said())
 	for name, e := range ends {
 		s.t.Logf("%s was there for %v after it was asked to end, and ended with %v", name, e.last.Sub(e.first).Round(100*time.Millisecond), e.codes)
-		if took := e.last.Sub(e.first); took > gracePeriod || slices.ContainsFunc(e.codes, func(code int) bool { return code != 0 }) {
+		if took := e.last.Sub(e.first); took >= e.grace || slices.ContainsFunc(e.codes, func(code int) bool { return code != 0 }) {
 			s.t.Errorf("%s was killed: it was there for %v, and ended with %v", name, took, e.codes)
 		}
 	}
@@ -182,11 +182,9 @@ func (s *servers) duringEnds(ended int, do func()) {
 	}
 }
 
-// gracePeriod is what the chart's Pods have to end. TestServersThatShareADatabase in tools/chart says that it is the default.
-const gracePeriod = 30 * time.Second
-
 // end is what was seen of the end of a Pod.
 type end struct {
+	grace       time.Duration // after which it is killed
 	first, last time.Time
 	codes       []int // with which its containers have ended
 }
@@ -206,7 +204,7 @@ func (s *servers) watchEnds(ctx context.Context, ends map[string]*end) {
 			}
 			e := ends[p.Metadata.Name]
 			if e == nil {
-				e = &end{first: time.Now()}
+				e = &end{first: time.Now(), grace: time.Duration(p.Metadata.DeletionGracePeriodSeconds) * time.Second}
 				ends[p.Metadata.Name] = e
 			}
 			e.last, e.codes = time.Now(), nil
