@@ -11,7 +11,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,7 +124,7 @@ func apply(t *testing.T, plane *controlplane.Plane, path, name string, body obje
 
 // source is a source that runs until the test ends.
 type source struct {
-	*discover.Kubernetes
+	discover.Source
 	log  *logbuffer.Buffer
 	done chan error
 	stop context.CancelFunc
@@ -132,8 +134,15 @@ func run(t *testing.T, cfg discover.KubernetesConfig) *source {
 	t.Helper()
 	log := &logbuffer.Buffer{}
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	s := runSource(t, discover.NewKubernetes(cfg))
+	s.log = log
+	return s
+}
+
+func runSource(t *testing.T, of discover.Source) *source {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &source{discover.NewKubernetes(cfg), log, make(chan error, 1), cancel}
+	s := &source{of, &logbuffer.Buffer{}, make(chan error, 1), cancel}
 	go func() { s.done <- s.Run(ctx); close(s.done) }()
 	t.Cleanup(func() {
 		cancel()
@@ -287,6 +296,30 @@ func TestServersOfACluster(t *testing.T) {
 		if found, err := cfg.Probe(t.Context()); err != nil || found != "1 servers in the endpointslices of namespace denied" {
 			t.Errorf("got %q, %v of a probe", found, err)
 		}
+	})
+
+	t.Run("strangers", func(t *testing.T) {
+		newNamespace(t, plane, "strangers")
+		path := fmt.Sprintf(slicesPath, "strangers")
+		apply(t, plane, path, "one", slice("one", "spin-clouddriver", "http", pod{"a", "10.0.0.1", true}, pod{"named-otherwise", "10.0.0.2", true}))
+		apply(t, plane, path, "upstream", slice("upstream", "spin-clouddriver-upstream", "http", pod{"x", "10.0.0.9", true}))
+		cfg := base
+		cfg.KubeconfigFile, cfg.Namespace = plane.Kubeconfig(), "strangers"
+		var table atomic.Pointer[[]discover.Server]
+		s := runSource(t, discover.New(discover.Config{Mode: discover.ModeKubernetes, Kubernetes: cfg}, discover.Local{Table: func() []discover.Server {
+			if rows := table.Load(); rows != nil {
+				return *rows
+			}
+			return nil
+		}}, slog.New(slog.DiscardHandler)))
+		rows := []discover.Server{{ID: "a", BaseURL: "http://10.0.0.1:7002"}, {ID: "b", BaseURL: "http://10.0.0.2:7002"}, {ID: "gone", BaseURL: "http://10.0.0.7:7002"}}
+		table.Store(&rows)
+		s.expect(t, aReady+", "+bReady)
+		later := append(slices.Clone(rows), discover.Server{ID: "x", BaseURL: "http://10.0.0.9:7002"})
+		table.Store(&later)
+		s.expect(t, aReady+", "+bReady+", x http://10.0.0.9:7002 ready")
+		table.Store(&rows)
+		s.expect(t, aReady+", "+bReady)
 	})
 
 	t.Run("no servers", func(t *testing.T) {

@@ -43,7 +43,8 @@ type Local struct {
 	Self func() Server
 	// IsTLS reports whether servers serve REST with TLS.
 	IsTLS bool
-	// Table returns the servers in the database, from memory. If nil, only this one is there.
+	// Table returns the servers in the database, from memory; nil while they are not known. If Table is nil, only this one is there. Others
+	// that a cluster lists are left out.
 	Table func() []Server
 }
 
@@ -58,7 +59,7 @@ func New(cfg Config, local Local, log *slog.Logger) Source {
 		kubernetes := cfg.Kubernetes
 		kubernetes.Fallback, kubernetes.IsTLS = local.Table, local.IsTLS
 		kubernetes.Log = log
-		return NewKubernetes(kubernetes)
+		return newSharing(NewKubernetes(kubernetes), local.Table, log)
 	case ModeSQL:
 		return NewSQL(local.Table)
 	default:
