@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/api"
 	"github.com/vedette-io/vedette/server/assigner"
+	"github.com/vedette-io/vedette/server/clouddriver"
 	"github.com/vedette-io/vedette/server/coherence"
 )
 
@@ -50,6 +51,20 @@ func (f fleet) localAgents() (agents []api.Agent) {
 		agents = append(agents, a)
 	}
 	return agents
+}
+
+// records returns the same agents for Clouddriver's API.
+func (f fleet) records(ctx context.Context) (agents []clouddriver.Agent, silent []vedette.ServerID) {
+	all, silent := f.Agents(ctx)
+	for _, a := range all {
+		agent := clouddriver.Agent{ID: a.ID, Server: a.Server, ZoneID: a.ZoneID, LastHeartbeat: a.LastHeartbeat}
+		for _, account := range a.Accounts {
+			agent.Accounts = append(agent.Accounts, clouddriver.AgentAccount{Name: account.Name, Reports: account.Role == api.Cacher,
+				StandsBy: account.Role == api.Standby, Message: account.Message})
+		}
+		agents = append(agents, agent)
+	}
+	return agents, silent
 }
 
 // AgentsOf returns the connected agents with a role for an account, with that role only.

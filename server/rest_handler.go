@@ -52,6 +52,7 @@ func (s *Server) newRESTHandler(v *services) (http.Handler, error) {
 	cfg.Authorizer = authority
 	cfg.Dispatch, cfg.Tasks = v.operations, v.tasks
 	cfg.AgentCount, cfg.Log = v.agentServer.Agents, log
+	cfg.Agents = v.fleet().records
 	cfg.Servers = s.servers.Servers
 	cfg.Connected = func(account vedette.AccountName) bool {
 		_, live := v.fleet().Freshness(account)

@@ -30,11 +30,14 @@ func Read(body io.Reader) []byte {
 const Hint = "but not as the service does for something that it does not have: check the address, the names in the configuration, and proxies"
 
 // Spring is the rule for Spinnaker's services: their errors repeat the status.
-func Spring(body []byte) bool {
+func Spring(body []byte) bool { return SpringStatus(body, http.StatusNotFound) }
+
+// SpringStatus is the same for other statuses with which such a service says that it does not have a path or a method.
+func SpringStatus(body []byte, status int) bool {
 	var e struct {
 		Status int `json:"status"`
 	}
-	return decode(body, &e) && e.Status == http.StatusNotFound
+	return decode(body, &e) && e.Status == status
 }
 
 // S3 is the rule for an object of S3, or of a service with the same API, whose bucket a user has named.

@@ -77,6 +77,8 @@ type Config struct {
 	// Dispatch executes operations in clusters. If nil, only the store answers.
 	Dispatch   manifests.Dispatcher
 	AgentCount func() int // number of connected agents; nil means none
+	// Agents returns the connected agents of all servers, and the servers that do not say which they have. Nil means no agents.
+	Agents func(ctx context.Context) (agents []Agent, silent []vedette.ServerID)
 	// Servers returns those that may share the database; nil while they are not known.
 	Servers func() []discover.Server
 	// Connected reports whether an agent reports the account now. Nil means always.
@@ -126,6 +128,9 @@ func New(cfg Config) http.Handler {
 	}
 	if cfg.AgentCount == nil {
 		cfg.AgentCount = func() int { return 0 }
+	}
+	if cfg.Agents == nil {
+		cfg.Agents = func(context.Context) ([]Agent, []vedette.ServerID) { return nil, nil }
 	}
 	if cfg.Authorizer == nil {
 		cfg.Authorizer = authorize.AllowAll{}

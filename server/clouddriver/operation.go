@@ -14,10 +14,16 @@ import (
 )
 
 // operationRoutes returns the routes of OperationsController, FeaturesController and
-// CacheController, and those of the Scale Agent's history and instances. "task/{id}:resume" comes before "task/{id}", which matches its
+// CacheController, and those of the Scale Agent's agents, accounts, history and instances. "task/{id}:resume" comes before "task/{id}", which matches its
 // path too.
 func (a *api) operationRoutes() []web.Route {
 	history := []web.Route{
+		web.Handle("armory/accounts", a.listAccountRecords),
+		web.Handle("armory/accounts/{account}", a.getAccountRecord),
+		web.Handle("agents/kubernetes/accounts/{account}", a.getAccountRecord),
+		web.Handle("agents/kubernetes/accounts/{account}/namespaces", a.getAccountNamespaces),
+		web.Handle("armory/agents", a.listAgents),
+		web.Handle("armory/agents/{id}", a.getAgent),
 		web.Handle("armory/clouddrivers", a.listServers),
 		web.Handle("armory/clouddrivers/{id}", a.getServer),
 		web.Handle("armory/agent/operations", a.listOperations),

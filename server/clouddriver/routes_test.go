@@ -52,6 +52,13 @@ func routes(id string) map[string]authorizetest.Route {
 		"GET artifacts/account/{account}/versions":   {Path: "/artifacts/account/charts/versions?type=helm/chart&artifactName=web", Open: true},
 		"GET artifacts/content-address/{app}/{hash}": {Path: "/artifacts/content-address/shop/abc", Permissions: []string{"application shop READ"}},
 
+		// Agents and accounts are open as in GET /vedette/v1/agents and GET credentials.
+		"GET armory/agents":                                   {Path: "/armory/agents", Open: true},
+		"GET armory/agents/{id}":                              {Path: "/armory/agents/a1", Open: true},
+		"GET armory/accounts":                                 {Path: "/armory/accounts", Open: true},
+		"GET armory/accounts/{account}":                       {Path: "/armory/accounts/prod", Open: true},
+		"GET agents/kubernetes/accounts/{account}":            {Path: "/agents/kubernetes/accounts/prod", Open: true},
+		"GET agents/kubernetes/accounts/{account}/namespaces": {Path: "/agents/kubernetes/accounts/prod/namespaces", Open: true},
 		// Servers are no accounts, and GET /vedette/v1/agents names them too.
 		"GET armory/clouddrivers":          {Path: "/armory/clouddrivers", Open: true},
 		"GET armory/clouddrivers/{id}":     {Path: "/armory/clouddrivers/s1", Open: true},
@@ -145,6 +152,9 @@ func sendRequest(t *testing.T, pattern string, authorizer *authorizetest.Authori
 	route := routes(id)[pattern]
 	handler := clouddriver.New(clouddriver.Config{Store: w.Store, Dispatch: c, Tasks: taskService, Authorizer: authorizer,
 		Projects: webProject{}, Artifacts: newArtifactAccounts(serveRepository(t)),
+		Agents: func(context.Context) ([]clouddriver.Agent, []vedette.ServerID) {
+			return []clouddriver.Agent{{ID: "a1", Accounts: []clouddriver.AgentAccount{{Name: "prod", Reports: true}}}}, nil
+		},
 		Servers: func() []discover.Server { return []discover.Server{{ID: "s1"}} }})
 	method, _, _ := strings.Cut(pattern, " ")
 	r := httptest.NewRequestWithContext(t.Context(), method, route.Path, strings.NewReader(route.Body))

@@ -17,19 +17,12 @@ import (
 // nothing.
 func TestScaleAgentHints(t *testing.T) {
 	for _, tt := range []struct{ request, want string }{
-		{"GET /armory/accounts", "GET /vedette/v1/accounts"},
-		{"HEAD /armory/accounts", "GET /vedette/v1/accounts"},
-		{"GET /armory/accounts/prod", "GET /vedette/v1/accounts/{name}"},
 		{"POST /armory/accounts", "kubernetes.accounts"},
 		{"PATCH /armory/accounts", "a later release"},
 		{"DELETE /armory/accounts", "kubernetes.accounts"},
 		{"DELETE /armory/accounts/prod", "kubernetes.accounts"},
 		{"POST /armory/accounts/dynamic", "kubernetes.accounts"},
 		{"PUT /armory/accounts/dynamic/", "kubernetes.accounts"},
-		{"GET /agents/kubernetes/accounts/prod", "GET /vedette/v1/accounts/{name}"},
-		{"GET /agents/kubernetes/accounts/prod/namespaces", "kind=namespace"},
-		{"GET /armory/agents", "GET /vedette/v1/agents"},
-		{"GET /armory/agents/agent-1", "GET /vedette/v1/agents"},
 		{"POST /armory/agent/agent-1/disconnect", "restarted"},
 		{"POST /armory/agent/assignments", "at once"},
 		{"POST /armory/agent/operations", "POST /vedette/v1/operations"},
@@ -58,7 +51,8 @@ func TestScaleAgentPathsAnswer(t *testing.T) {
 		status  int
 		want    string
 	}{
-		{"GET /armory/accounts", 404, `"message":"No handler found for GET /armory/accounts: use GET /vedette/v1/accounts, or the command vedette accounts"`},
+		{"GET /armory/no/such", 404, `"message":"No handler found for GET /armory/no/such: this server has no such path. GET /vedette/v1/openapi.yaml describes its own API"`},
+		{"POST /armory/accounts", 405, "kubernetes.accounts"},
 		{"POST /armory/agent/operations", 405, `"message":"Request method 'POST' is not supported: one server runs per database`},
 		{"DELETE /armory/agent/operations/1", 405, `"message":"Request method 'DELETE' is not supported"`},
 		{"GET /no/such/path", 404, `"message":"No handler found for GET /no/such/path"`},
@@ -91,7 +85,7 @@ func TestScaleAgentHintsNameRealPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := regexp.MustCompile(`(GET|POST) (/vedette/v1/[a-z/.{}]+)`).FindAllStringSubmatch(string(hints), -1)
-	if len(named) < 5 {
+	if len(named) < 2 {
 		t.Fatalf("got %q", named)
 	}
 	for _, path := range named {

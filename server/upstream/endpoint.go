@@ -29,6 +29,8 @@ const (
 	ByTask Mode = "by task"
 	// ByBody requests are answered by this server if the account in the body is one of an agent, and passed on otherwise.
 	ByBody Mode = "by account in the body"
+	// ByID requests are answered by this server if it has what they name, and passed on otherwise.
+	ByID Mode = "by id"
 	// ByArtifact requests are answered by this server if it has the artifact account, and passed on otherwise.
 	ByArtifact Mode = "by artifact account"
 )
@@ -47,6 +49,10 @@ type Endpoint struct {
 	// isMissingThere is set if the upstream Clouddriver answers 404 for something that it does not have. For other endpoints, 404 is a
 	// failure.
 	isMissingThere bool
+	// isOfPlugin is set for endpoints of the predecessor's plugin. A Clouddriver without it, or with an older one, has nothing there.
+	isOfPlugin bool
+	// ownerPath is the path, without the id at its end, at which this server says whether it has what a ByID request names.
+	ownerPath string
 }
 
 // joiner returns the function that sends both parts of a merged answer.
@@ -73,10 +79,11 @@ func (r route) name() string {
 // findRoute returns the endpoint of a request. Requests that are not in the table are passed on. A
 // trailing slash is ignored if nothing matches with it, as in package clouddriver.
 func findRoute(table []Endpoint, method, path string) route {
-	if found, ok := matchTable(table, method, path); ok {
+	shorter, hasSlash := strings.CutSuffix(path, "/")
+	if found, ok := matchTable(table, method, path); ok && !(hasSlash && found.isOfPlugin) { // an empty id stands for the list
 		return found
 	}
-	if shorter, hasSlash := strings.CutSuffix(path, "/"); hasSlash {
+	if hasSlash {
 		if found, ok := matchTable(table, method, shorter); ok {
 			return found
 		}

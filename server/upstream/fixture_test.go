@@ -125,6 +125,14 @@ func isMissingTask(r *http.Request) bool {
 	return isTask && !strings.HasPrefix(id, ourTask)
 }
 
+// theirID is an agent, an operation and a server of the upstream Clouddriver.
+const theirID = "their-id"
+
+// isMissing reports whether a request is for something that this server does not have.
+func isMissing(r *http.Request) bool {
+	return isMissingTask(r) || strings.HasPrefix(r.URL.Path, "/armory/") && strings.Contains(r.URL.Path, theirID)
+}
+
 // side is one of both servers. It answers requests as a test defines, and records them.
 type side struct {
 	name string
@@ -145,7 +153,7 @@ func (s *side) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.seen = append(s.seen, kept)
 	answer := s.answer
 	s.mu.Unlock()
-	if s.name == "own" && isMissingTask(r) {
+	if s.name == "own" && isMissing(r) {
 		answer = answerJSON(http.StatusNotFound, notFoundBody)
 	}
 	if answer != nil {

@@ -56,25 +56,29 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if hint := web.ScaleAgentHint(r.Method, r.URL.EscapedPath()); hint != "" {
-		w = &hintWriter{ResponseWriter: w, request: r, hint: hint}
+		caller := w
+		w = &missingWriter{ResponseWriter: caller, write: func() { web.WriteNoHandler(caller, r, hint) }}
 	}
+	return h.proxyTo(w, r)
+}
+
+func (h *Handler) proxyTo(w http.ResponseWriter, r *http.Request) error {
 	h.proxy.ServeHTTP(&streamWriter{w, http.NewResponseController(w), h.client.Timeout}, r)
 	return nil
 }
 
-// hintWriter replaces a 404 of a Clouddriver that does not have a path of the Scale Agent, either.
-type hintWriter struct {
+// missingWriter replaces a 404 of a Clouddriver that does not have a path of the Scale Agent, or what is asked for there, either.
+type missingWriter struct {
 	http.ResponseWriter
-	request    *http.Request
-	hint       string
+	write      func() // writes the answer instead
 	isReplaced bool
 }
 
 // Unwrap is called by http.ResponseController.
-func (w *hintWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *missingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader writes the whole answer if it is a 404.
-func (w *hintWriter) WriteHeader(status int) {
+func (w *missingWriter) WriteHeader(status int) {
 	if status != http.StatusNotFound || w.isReplaced {
 		w.ResponseWriter.WriteHeader(status)
 		return
@@ -83,10 +87,10 @@ func (w *hintWriter) WriteHeader(status int) {
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Type", "Etag", "Trailer"} {
 		w.Header().Del(name)
 	}
-	web.WriteNoHandler(w.ResponseWriter, w.request, w.hint)
+	w.write()
 }
 
-func (w *hintWriter) Write(p []byte) (int, error) {
+func (w *missingWriter) Write(p []byte) (int, error) {
 	if w.isReplaced {
 		return len(p), nil
 	}

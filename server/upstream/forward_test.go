@@ -267,7 +267,7 @@ func TestScaleAgentPathsArePassedOn(t *testing.T) {
 	w := newWorld(t, nil)
 	w.theirs.answer = func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Encoding", "identity")
-		if r.URL.Path == "/armory/agents" {
+		if r.URL.Path == "/armory/agent/other" {
 			_, _ = io.WriteString(rw, "theirs")
 			return
 		}
@@ -276,7 +276,7 @@ func TestScaleAgentPathsArePassedOn(t *testing.T) {
 		_, _ = io.WriteString(rw, "<html>not here</html>")
 	}
 	for path, want := range map[string]string{
-		"/armory/agents":                         "200 theirs",
+		"/armory/agent/other":                    "200 theirs",
 		"/armory/clouddrivers/sql/pool/settings": "404 {",
 		"/other":                                 "404 <html>not here</html>",
 	} {

@@ -111,6 +111,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, found route) err
 		return h.serveOperations(w, r, found.params)
 	case ByTask:
 		return h.serveTask(w, r, found.params[taskParam])
+	case ByID:
+		return h.serveByID(w, r, found)
 	case ByBody:
 		return h.serveByBody(w, r)
 	case ByArtifact:

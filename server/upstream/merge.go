@@ -179,9 +179,12 @@ func (m *merge) isNotOurs(account vedette.AccountName) bool { return !m.ours.Has
 // join answers with both parts.
 func (m *merge) join(local localPart, theirs part) error {
 	switch f := theirs.rejection; {
+	case m.found.isOfPlugin && theirs.isUnsupported:
+		theirs.reason, theirs.rejection = "", nil
 	case f == nil:
 	case f.isMissing() && m.found.isMissingThere:
 		theirs.reason, theirs.rejection = "", nil
+	case f.status == http.StatusMethodNotAllowed && m.found.isOfPlugin: // of something in front of it
 	case f.status != http.StatusNotFound:
 		f.send(m.w) // to ask again could have another answer, which nobody has looked at
 		return nil

@@ -22,7 +22,9 @@ type part struct {
 	rejection *rejection
 	age       time.Duration // of a last answer; 0 for the current one
 	isLast    bool          // that the part is not the current one
-	body      io.Closer
+	// isUnsupported is set if Clouddriver itself says that it does not have the path, the method or the feature.
+	isUnsupported bool
+	body          io.Closer
 }
 
 // close releases the connection. The zero value needs no close.
@@ -43,8 +45,12 @@ func (c *client) open(ctx context.Context, caller http.Header, path *url.URL) pa
 	switch code := response.StatusCode; {
 	case code != http.StatusOK:
 		p.reason = reasonOfResponse(response)
-		if isRejection(code) {
-			p.rejection = readRejection(response)
+		if isRejection(code) || code == http.StatusNotImplemented {
+			said := readRejection(response)
+			p.isUnsupported = said.isUnsupported()
+			if isRejection(code) {
+				p.rejection = said
+			}
 		}
 	case response.Header.Get(incompleteHeader) != "":
 		p.reason = reasonIncomplete
@@ -73,6 +79,16 @@ func readRejection(response *http.Response) *rejection {
 // 404, with another body.
 func (f *rejection) isMissing() bool {
 	return f.status == http.StatusNotFound && notfound.Spring(f.body)
+}
+
+// isUnsupported reports whether Clouddriver's own words are that it does not have what was asked for, as those of a Clouddriver without
+// the predecessor's plugin, with an older one, or with one whose dynamic accounts are switched off.
+func (f *rejection) isUnsupported() bool {
+	switch f.status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return notfound.SpringStatus(f.body, f.status)
+	}
+	return false
 }
 
 // send passes on a rejection in its words.

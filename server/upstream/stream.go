@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -23,6 +24,8 @@ type streamRule struct {
 	account    string // the member that names the account; empty if elements have none
 	byAccount  bool   // the answers are objects whose members are named after accounts
 	sortByName bool   // both lists are sorted by the lower-cased name, as Clouddriver does, and so is the merged one
+	// newestFirst is the member by whose number both lists are sorted, the largest first; empty if they are not.
+	newestFirst string
 }
 
 func (rule *streamRule) begin() jsontext.Kind {
@@ -172,8 +175,8 @@ func writeStreams(w io.Writer, rule *streamRule, local, theirs *spool.Spool) err
 	out := &listWriter{to: w}
 	out.write([]byte(begin))
 	switch {
-	case rule.sortByName && local.Size() > 0 && theirs.Size() > 0:
-		if err := out.interleave(local, theirs); err != nil {
+	case (rule.sortByName || rule.newestFirst != "") && local.Size() > 0 && theirs.Size() > 0:
+		if err := out.interleave(rule, local, theirs); err != nil {
 			return err
 		}
 	default:
@@ -205,9 +208,9 @@ func (l *listWriter) copy(from *spool.Spool) {
 	}
 }
 
-// interleave writes two lists that are sorted by the lower-cased name, this server's elements first among equal names.
-func (l *listWriter) interleave(local, theirs *spool.Spool) error {
-	lists := [2]*namedList{newNamedList(local), newNamedList(theirs)}
+// interleave writes two lists that are sorted, this server's elements first among equal ones.
+func (l *listWriter) interleave(rule *streamRule, local, theirs *spool.Spool) error {
+	lists := [2]*sortedList{newSortedList(rule, local), newSortedList(rule, theirs)}
 	for _, list := range lists {
 		if err := list.advance(); err != nil {
 			return err
@@ -215,7 +218,7 @@ func (l *listWriter) interleave(local, theirs *spool.Spool) error {
 	}
 	for isFirst := true; l.err == nil; isFirst = false {
 		next := lists[0]
-		if next.value == nil || lists[1].value != nil && lists[1].name < next.name {
+		if next.value == nil || lists[1].value != nil && lists[1].isBefore(next) {
 			next = lists[1]
 		}
 		if next.value == nil {
@@ -232,21 +235,31 @@ func (l *listWriter) interleave(local, theirs *spool.Spool) error {
 	return nil
 }
 
-// namedList reads the elements of a spool with their names.
-type namedList struct {
+// sortedList reads the elements of a spool with what they are sorted by.
+type sortedList struct {
+	rule    *streamRule
 	decoder *jsontext.Decoder
 	members merging.Merge
 	name    string // lower-cased
+	number  float64
 	value   []byte // nil at the end; valid until the next one is read
 }
 
-func newNamedList(from *spool.Spool) *namedList {
+func newSortedList(rule *streamRule, from *spool.Spool) *sortedList {
 	list := io.MultiReader(strings.NewReader("["), from.Reader(), strings.NewReader("]"))
-	return &namedList{decoder: jsontext.NewDecoder(list, merging.DecoderOptions)}
+	return &sortedList{rule: rule, decoder: jsontext.NewDecoder(list, merging.DecoderOptions)}
+}
+
+// isBefore reports whether the element of a list comes before that of another one.
+func (n *sortedList) isBefore(other *sortedList) bool {
+	if n.rule.newestFirst != "" {
+		return n.number > other.number
+	}
+	return n.name < other.name
 }
 
 // advance reads the next element.
-func (n *namedList) advance() (err error) {
+func (n *sortedList) advance() (err error) {
 	if n.decoder.StackDepth() == 0 {
 		if err := merging.OpenJSON(n.decoder, '['); err != nil {
 			return err
@@ -257,6 +270,11 @@ func (n *namedList) advance() (err error) {
 		return nil
 	}
 	if n.value, err = n.decoder.ReadValue(); err != nil {
+		return err
+	}
+	if n.rule.newestFirst != "" {
+		number, err := n.members.Member(n.value, n.rule.newestFirst)
+		n.number, _ = strconv.ParseFloat(string(number), 64) // what is not a number is the oldest
 		return err
 	}
 	name, err := n.members.StringMember(n.value, "name")

@@ -7,6 +7,7 @@ const (
 	accountParam  = "account"
 	providerParam = "provider"
 	taskParam     = "id"
+	idParam       = "id"
 	nameParam     = "name"
 	appParam      = "app"
 )
@@ -18,7 +19,7 @@ const projectPattern = "projects/{project}/clusters"
 // passed on.
 func Table() []Endpoint {
 	var all []Endpoint
-	for _, part := range [][]Endpoint{ownEndpoints(), operationEndpoints(), accountEndpoints(), applicationEndpoints(), objectEndpoints(),
+	for _, part := range [][]Endpoint{ownEndpoints(), scaleAgentEndpoints(), operationEndpoints(), accountEndpoints(), applicationEndpoints(), objectEndpoints(),
 		artifactEndpoints(), otherEndpoints()} {
 		all = append(all, part...)
 	}
@@ -28,10 +29,42 @@ func Table() []Endpoint {
 func ownEndpoints() []Endpoint {
 	return []Endpoint{
 		{Pattern: "health", Mode: Local, Note: "The component `upstream` shows the other Clouddriver. Its state does not change the status."},
-		{Pattern: "armory/clouddrivers", Mode: Local, Note: "The other Clouddriver is listed only if its Service has the prefix."},
-		{Pattern: "armory/clouddrivers/{id}", Mode: Local},
-		{Pattern: "armory/agent/operations", Mode: Local},
-		{Pattern: "armory/agent/operations/{id}", Mode: Local},
+	}
+}
+
+// scaleAgentEndpoints are those of the predecessor's plugin, which the other Clouddriver may have.
+func scaleAgentEndpoints() []Endpoint {
+	const (
+		missing  = "A Clouddriver without the predecessor's plugin has none."
+		internal = "Never passed on: the plugin believes whoever reaches it."
+		plugin   = "The predecessor's plugin, if there is one, migrates accounts to its own agents."
+	)
+	return []Endpoint{
+		{Pattern: "armory/agents", Mode: Merged, Policy: Partial, isOfPlugin: true, stream: &streamRule{}, Note: missing},
+		{Pattern: "armory/agents/{id}", Mode: ByID, isOfPlugin: true},
+		{Pattern: "armory/clouddrivers", Mode: Merged, Policy: Partial, isOfPlugin: true, merge: merging.Servers,
+			Note: missing + " A server that both list appears once."},
+		{Pattern: "armory/clouddrivers/{id}", Mode: ByID, isOfPlugin: true},
+		{Pattern: "armory/agent/operations", Mode: Merged, Policy: Partial, isOfPlugin: true, stream: &streamRule{newestFirst: "startTime"},
+			Note: missing + " A page has up to `items` operations of each side."},
+		{Pattern: "armory/agent/operations/{id}", Mode: ByID, isOfPlugin: true},
+		{Pattern: "POST armory/agent/operations", Mode: Local, Note: internal},
+		{Pattern: "POST armory/agent/operationresults", Mode: Local, Note: internal},
+		{Pattern: "POST armory/agent/operations/database", Mode: PassedOn},
+		{Pattern: "POST armory/agent/assignments", Mode: PassedOn, Note: "This server assigns accounts by itself."},
+		{Pattern: "POST armory/agent/{id}/disconnect", Mode: ByID, isOfPlugin: true, ownerPath: "armory/agents/"},
+		{Pattern: "armory/accounts", Mode: Merged, Policy: Complete, isOfPlugin: true, merge: merging.AccountPage,
+			Note: missing + " A page has up to `limit` accounts of each side; `total` counts an account twice that both have."},
+		{Pattern: "POST armory/accounts", Mode: PassedOn, Note: plugin},
+		{Pattern: "PATCH armory/accounts", Mode: PassedOn, Note: plugin},
+		{Pattern: "DELETE armory/accounts", Mode: PassedOn, Note: plugin},
+		{Pattern: "POST armory/accounts/dynamic", Mode: PassedOn, Note: plugin},
+		{Pattern: "PUT armory/accounts/dynamic", Mode: PassedOn, Note: plugin},
+		{Pattern: "PATCH armory/accounts/dynamic", Mode: PassedOn, Note: plugin},
+		{Pattern: "armory/accounts/{account}", Mode: ByAccount, isOfPlugin: true},
+		{Pattern: "DELETE armory/accounts/{account}", Mode: ByAccount, isOfPlugin: true},
+		{Pattern: "agents/kubernetes/accounts/{account}", Mode: ByAccount, isOfPlugin: true},
+		{Pattern: "agents/kubernetes/accounts/{account}/namespaces", Mode: ByAccount, isOfPlugin: true},
 	}
 }
 

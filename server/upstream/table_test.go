@@ -49,6 +49,8 @@ func requestsTo(t *testing.T, e Endpoint) []request {
 			requests = append(requests, request{path: path(providerParam, aws, taskParam, ourTask), theirs: true})
 		}
 		return requests
+	case ByID:
+		return []request{{path: path(idParam, "our-id"), local: true}, {path: path(idParam, theirID), theirs: true}}
 	case ByBody:
 		return []request{{path: path(providerParam, kubernetes), body: `{"account":"agents"}`, local: true},
 			{path: path(providerParam, kubernetes), body: `{"account":"theirs"}`, theirs: true},
@@ -126,7 +128,7 @@ func checkSide(t *testing.T, s *side, e Endpoint, tt request, want bool) {
 	seen := s.requests()
 	if s.name == "own" { // it is also asked for its artifact accounts, and whether it has a task
 		seen = slices.DeleteFunc(seen, func(r *http.Request) bool {
-			return e.Mode == ByArtifact && r.URL.Path == "/artifacts/credentials" || e.Mode == ByTask && (r.Method != e.Method() || isMissingTask(r))
+			return e.Mode == ByArtifact && r.URL.Path == "/artifacts/credentials" || (e.Mode == ByTask || e.Mode == ByID) && (r.Method != e.Method() || isMissing(r))
 		})
 	}
 	if len(seen) != map[bool]int{true: 1, false: 0}[want] {
@@ -207,6 +209,12 @@ func TestPathsBesideTheTable(t *testing.T) {
 		{"an escaped slash in the account", "GET", "/manifests/agents%2Fx/ns/pod%20a", "theirs"},
 		{"an escaped account", "GET", "/manifests/%61gents/ns/pod%20a", "own"},
 		{"a colon", "POST", "/task/" + ourTask + ":resume", "own"},
+		{"an operation that is forwarded", "POST", "/armory/agent/operations", "own"},
+		{"a wrong method of an operation that is forwarded", "PUT", "/armory/agent/operations", "own"},
+		{"what only the plugin has", "GET", "/armory/clouddrivers/sql/pool/settings", "theirs"},
+		{"an account of agents that is to be deleted", "DELETE", "/armory/accounts/agents", "own"},
+		{"another account that is to be deleted", "DELETE", "/armory/accounts/theirs", "theirs"},
+		{"an account that is called dynamic", "GET", "/armory/accounts/dynamic", "theirs"},
 		{"another case of the account", "GET", "/credentials/AGENTS", "theirs"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

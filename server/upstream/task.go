@@ -29,6 +29,33 @@ func (h *Handler) readTask(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// serveByID answers for what this server has, and passes on the rest. What neither side has is missing in this server's words, because a
+// Clouddriver without the plugin only says that it does not have the path.
+func (h *Handler) serveByID(w http.ResponseWriter, r *http.Request, found route) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		local := newRecorder(w, nil, http.StatusNotFound)
+		h.local.ServeHTTP(local, r)
+		if !local.isMissing() {
+			return nil
+		}
+		if err := checkPath(r.URL); err != nil {
+			return err
+		}
+		return h.proxyTo(&missingWriter{ResponseWriter: w, write: local.sendMissing}, r)
+	}
+	id := found.params[idParam]
+	local := h.askLocalPath(r, &url.URL{Path: "/" + found.ownerPath + id, RawPath: "/" + found.ownerPath + url.PathEscape(id)})
+	switch local.status {
+	case http.StatusOK:
+		h.local.ServeHTTP(w, r)
+		return nil
+	case http.StatusNotFound:
+		return h.forward(w, r)
+	}
+	local.copyTo(w) // this server cannot tell
+	return nil
+}
+
 // statusOnly is a response of which only the status counts.
 type statusOnly struct {
 	header http.Header

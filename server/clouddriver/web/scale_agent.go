@@ -20,17 +20,16 @@ const (
 		"and read their history with GET /armory/agent/operations or GET /vedette/v1/operations"
 )
 
+// servedScaleAgentPaths are those that this server has. An upstream Clouddriver that does not have what is asked for says so itself.
+var servedScaleAgentPaths = []Pattern{"armory/accounts", "armory/accounts/{name}", "agents/kubernetes/accounts/{name}",
+	"agents/kubernetes/accounts/{name}/namespaces", "armory/agents", "armory/agents/{id}", "armory/clouddrivers", "armory/clouddrivers/{id}",
+	"armory/agent/operations", "armory/agent/operations/{id}"}
+
 // scaleAgentPaths are in the order in which they are compared.
 var scaleAgentPaths = []scaleAgentPath{
-	{"GET", "armory/accounts", "use GET /vedette/v1/accounts, or the command vedette accounts"},
-	{"GET", "armory/accounts/{name}", "use GET /vedette/v1/accounts/{name}, or the command vedette accounts"},
 	{"", "armory/accounts", noDynamicAccounts},
 	{"", "armory/accounts/dynamic", noDynamicAccounts},
 	{"", "armory/accounts/{name}", noDynamicAccounts},
-	{"", "agents/kubernetes/accounts/{name}", "use GET /vedette/v1/accounts/{name}, or the command vedette accounts"},
-	{"", "agents/kubernetes/accounts/{name}/namespaces", "use GET /vedette/v1/objects?account={name}&kind=namespace, or the command vedette get namespaces"},
-	{"", "armory/agents", "use GET /vedette/v1/agents, or the command vedette agents"},
-	{"", "armory/agents/{id}", "use GET /vedette/v1/agents, or the command vedette agents"},
 	{"", "armory/agent/{id}/disconnect", "an agent connects again if its process is restarted; the server moves accounts between agents by itself"},
 	{"", "armory/agent/assignments", "the server assigns an account that no agent reports to another agent at once, without being asked"},
 	{"", "armory/agent/operations", noForwarding},
@@ -44,6 +43,11 @@ var scaleAgentPaths = []scaleAgentPath{
 func ScaleAgentHint(method, path string) string {
 	if instead := insteadOf(method, path); instead != "" {
 		return instead
+	}
+	for _, p := range servedScaleAgentPaths {
+		if _, matches := MatchPath(p.Path(), strings.Trim(path, "/")); matches && p.Accepts(method) {
+			return ""
+		}
 	}
 	path = strings.Trim(path, "/") + "/"
 	if strings.HasPrefix(path, "armory/") || strings.HasPrefix(path, "agents/kubernetes/") {
