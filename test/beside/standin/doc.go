@@ -8,6 +8,8 @@
 // The state can change while the server runs, and Misbehave makes it answer as a broken Clouddriver or a
 // broken proxy before it would.
 //
+// With SetPlugin, it has the endpoints of the Scale Agent plugin that say which agents, operations and replicas there are.
+//
 // Two simplifications: an object belongs to an application only if it has Spinnaker's annotations, and the
 // only server groups are ReplicaSets.
 package standin

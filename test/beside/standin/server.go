@@ -2,6 +2,7 @@ package standin
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -85,7 +86,7 @@ func (a Answer) write(w http.ResponseWriter) {
 // handler returns the endpoints.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, derive := range map[string]func(*http.Request, snapshot) Answer{
+	routes := map[string]func(*http.Request, snapshot) Answer{
 		"GET /credentials":                            s.credentials,
 		"GET /credentials/{account}":                  s.credential,
 		"GET /artifacts/credentials":                  s.artifactCredentials,
@@ -111,7 +112,9 @@ func (s *Server) handler() http.Handler {
 		"GET /": func(r *http.Request, _ snapshot) Answer {
 			return notFound("No endpoint " + r.Method + " " + r.URL.Path)
 		},
-	} {
+	}
+	maps.Copy(routes, s.pluginRoutes())
+	for pattern, derive := range routes {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, derive) })
 	}
 	return mux

@@ -10,24 +10,26 @@ type state struct {
 	mu       sync.Mutex
 	accounts []Account
 	objects  []Object
+	plugin   *Plugin // nil without the plugin
 }
 
 // snapshot is the state at one time. Its objects are those of its accounts.
 type snapshot struct {
 	accounts []Account
 	objects  []Object
+	plugin   *Plugin
 }
 
 func (s *state) snapshot() snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return snapshot{s.accounts, s.objects}.only(func(Account) bool { return true })
+	return snapshot{s.accounts, s.objects, s.plugin}.only(func(Account) bool { return true })
 }
 
 // only returns the part of a snapshot that some accounts have.
 func (s snapshot) only(keep func(Account) bool) snapshot {
 	names := map[string]bool{}
-	var part snapshot
+	part := snapshot{plugin: s.plugin}
 	for _, a := range s.accounts {
 		if keep(a) {
 			part.accounts = append(part.accounts, a)
