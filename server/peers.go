@@ -18,6 +18,8 @@ type PeersConfig struct {
 	Address string
 	// Advertise is the host, or host:port, at which other servers reach that; empty for the address of this machine.
 	Advertise string
+	// RESTOperations takes operations and results of other servers over REST, too.
+	RESTOperations bool
 }
 
 // listenForPeers opens the port for other servers, and fills in what the table of servers says of this one.
@@ -92,6 +94,8 @@ type peers struct {
 	client *peer.Client
 	server *peer.Server
 	agents *peerAgents
+	// forwarding is nil if it is switched off.
+	forwarding *peer.Forwarding
 }
 
 // newPeers returns what calls other servers, and lets operations reach agents that are connected to them.
@@ -101,6 +105,13 @@ func (s *Server) newPeers(v *services) *peers {
 	p.server.SetCoherence(v.coherence.Publisher, v)
 	p.server.SetAssignments(v.assignments)
 	p.agents = &peerAgents{self: s.cfg.ID, client: p.client, members: v.members}
+	if s.cfg.Peers.RESTOperations {
+		p.forwarding = peer.NewForwarding(peer.ForwardingConfig{Config: cfg, Dispatch: v.dispatcher, Rows: v.store, Log: v.callersLog,
+			URL: func(id vedette.ServerID) (string, bool) {
+				row, exists := v.members.Current()[id]
+				return row.URL, exists
+			}})
+	}
 	v.dispatcher.SetRemote(p.client)
 	v.dispatcher.SetKnown(v.coherence.Flush)
 	v.dispatcher.SetLease(v.store.CheckLease)

@@ -53,6 +53,9 @@ func (s *Server) newRESTHandler(v *services) (http.Handler, error) {
 	cfg.Dispatch, cfg.Tasks = v.operations, v.tasks
 	cfg.AgentCount, cfg.Log = v.agentServer.Agents, log
 	cfg.Agents = v.fleet().records
+	if v.peers != nil && v.peers.forwarding != nil {
+		cfg.Forwarding = v.peers.forwarding
+	}
 	cfg.Servers = s.servers.Servers
 	cfg.Connected = func(account vedette.AccountName) bool {
 		_, live := v.fleet().Freshness(account)

@@ -27,6 +27,8 @@ func TestPeersSettingsAreConverted(t *testing.T) {
 		shared:                                      {hostname, &server.PeersConfig{Address: ":7003"}},
 		shared + "server: {id: s1, peers.port: 99}": {"s1", &server.PeersConfig{Address: ":99"}},
 		shared + "server.peers: {address: '*', advertise: s1.example.com}": {hostname, &server.PeersConfig{Address: ":7003", Advertise: "s1.example.com"}},
+		shared + "server.peers.restOperations: true":                       {hostname, &server.PeersConfig{Address: ":7003", RESTOperations: true}},
+		"server.peers.restOperations: true":                                {hostname, nil},
 		shared + "server.peers: {address: 10.0.0.1, port: 0}":              {hostname, &server.PeersConfig{Address: "10.0.0.1:0"}},
 	} {
 		settings, err := newServerConfig(loadText(t, text), slog.New(slog.DiscardHandler))

@@ -66,7 +66,8 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 	settings.Discovery = cfg.Discovery(os.Getenv)
 	settings.Balance.IsWithinServer = cfg.Kubesvc.StaysAtServer()
 	if cfg.SharesDatabase() {
-		settings.Peers = &server.PeersConfig{Address: cfg.PeersListen(), Advertise: cfg.Server.Peers.Advertise}
+		settings.Peers = &server.PeersConfig{Address: cfg.PeersListen(), Advertise: cfg.Server.Peers.Advertise,
+			RESTOperations: cfg.Server.Peers.RESTOperations}
 	}
 	if settings.Discovery.Mode == discover.ModeKubernetes {
 		if err := settings.Discovery.Kubernetes.Validate(); err != nil {

@@ -79,6 +79,8 @@ type Config struct {
 	AgentCount func() int // number of connected agents; nil means none
 	// Agents returns the connected agents of all servers, and the servers that do not say which they have. Nil means no agents.
 	Agents func(ctx context.Context) (agents []Agent, silent []vedette.ServerID)
+	// Forwarding takes operations and results of other servers. If nil, their paths do not exist.
+	Forwarding forwarding
 	// Servers returns those that may share the database; nil while they are not known.
 	Servers func() []discover.Server
 	// Connected reports whether an agent reports the account now. Nil means always.
@@ -159,7 +161,7 @@ func New(cfg Config) http.Handler {
 // Routes returns the patterns of all routes with their methods, for example "POST {provider}/ops".
 func Routes() []string {
 	var patterns []string
-	for _, r := range (&api{Config: Config{Tasks: struct{ taskService }{}}}).routes() {
+	for _, r := range (&api{Config: Config{Tasks: struct{ taskService }{}, Forwarding: struct{ forwarding }{}}}).routes() {
 		patterns = append(patterns, r.Method()+" "+r.Path())
 	}
 	return patterns
@@ -178,6 +180,6 @@ func (a *api) routes() []web.Route {
 			ReadLimiter: a.ReadLimiter, Log: a.Log}),
 		manifests.Routes(manifests.Config{Store: a.Store, Authorizer: a.Authorizer, Dispatch: a.Dispatch, Connected: a.Connected,
 			ReadLimiter: a.ReadLimiter, OmitPodStatus: a.OmitPodStatus, Log: a.Log}),
-		a.credentialRoutes(), a.artifactRoutes(), a.adminRoutes(), a.operationRoutes(),
+		a.credentialRoutes(), a.artifactRoutes(), a.adminRoutes(), a.operationRoutes(), a.forwardingRoutes(),
 	)
 }

@@ -53,7 +53,7 @@ func TestScaleAgentPathsAnswer(t *testing.T) {
 	}{
 		{"GET /armory/no/such", 404, `"message":"No handler found for GET /armory/no/such: this server has no such path. GET /vedette/v1/openapi.yaml describes its own API"`},
 		{"POST /armory/accounts", 405, "kubernetes.accounts"},
-		{"POST /armory/agent/operations", 405, `"message":"Request method 'POST' is not supported: one server runs per database`},
+		{"POST /armory/agent/operations", 405, `"message":"Request method 'POST' is not supported: servers forward operations to each other at server.peers.port`},
 		{"DELETE /armory/agent/operations/1", 405, `"message":"Request method 'DELETE' is not supported"`},
 		{"GET /no/such/path", 404, `"message":"No handler found for GET /no/such/path"`},
 	} {

@@ -18,6 +18,10 @@ type Peers struct {
 	// Host name or address under which other servers reach this one, with a port if it differs. Default: the address of this machine, or of
 	// its pod.
 	Advertise string `config:"advertise"`
+	// Take operations and results of other servers of the same database over REST, too, as the predecessor's plugin did: POST
+	// /armory/agent/operations and /armory/agent/operationresults. Servers pass operations on at server.peers.port, so that they do not need it.
+	// Results are sent to the other server's REST API: encrypted if that has server.ssl. No effect with kubesvc.cluster: local.
+	RESTOperations bool `config:"restOperations"`
 }
 
 // SharesDatabase reports whether other servers may use the database at the same time. A file of SQLite has one server.

@@ -47,6 +47,8 @@ func (v *delivery) awaitAnswer(ctx context.Context) *vedette.Outcome {
 	select {
 	case out := <-v.pending.outcome:
 		return v.step(ctx, lifecycle.Answered{Outcome: out})
+	case out := <-v.pending.forwarded:
+		return v.handleRemote(ctx, RemoteEvent{Outcome: out}, true)
 	case e, ok := <-v.agent.events():
 		return v.handleRemote(ctx, e, ok)
 	case <-v.agent.gone():
@@ -94,6 +96,8 @@ func (v *delivery) awaitAgent(ctx context.Context, agentWait <-chan time.Time) *
 	select {
 	case out := <-v.pending.outcome:
 		return v.step(ctx, lifecycle.Answered{Outcome: out})
+	case out := <-v.pending.forwarded:
+		return v.handleRemote(ctx, RemoteEvent{Outcome: out}, true)
 	case a := <-found:
 		v.remote.stop()
 		v.remote.attempts++
@@ -152,7 +156,7 @@ func (v *delivery) setAgent(a servingAgent) {
 	v.agent = a
 	v.dispatcher.mu.Lock()
 	defer v.dispatcher.mu.Unlock()
-	v.pending.serving = a
+	v.pending.serving, v.pending.isSent = a, false
 }
 
 func (v *delivery) closeAgent() {
@@ -203,6 +207,7 @@ func (d *Dispatcher) send(a servingAgent, p *pendingOutcome, op vedette.Operatio
 	if r := a.recipient(); r != (recipient{}) {
 		p.recipients[r] = true
 	}
+	p.isSent = true
 	if err := a.send(op); err != nil {
 		delete(d.pending, op.ID)
 		p.outcome <- EncodingFailed(op.ID, err) // has room, because nothing else ends a pending operation

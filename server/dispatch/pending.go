@@ -10,12 +10,14 @@ import (
 type pendingOutcome struct {
 	account    vedette.AccountName
 	outcome    chan vedette.Outcome    // has room for one
+	forwarded  chan vedette.Outcome    // from another server, which has written it through; has room for one
 	encoded    chan io.ReadCloser      // an outcome that is passed to another server as it is; has room for one
 	isLogs     bool                    // its outcome is a stream
 	isPassedOn bool                    // large outcomes are passed to another server as they are: nothing is written through
 	relay      *Relay                  // of an operation that another server has accepted; otherwise nil
 	superseded chan struct{}           // closed when another relay of the same operation replaces this one
 	serving    servingAgent            // that has the operation; nil if none has
+	isSent     bool                    // to serving
 	recipients map[recipient]bool      // the processes to which it was sent
 	claims     map[*AttachedAgent]bool // the agents that are sending its outcome on a separate stream
 }
@@ -31,7 +33,8 @@ type recipient struct {
 
 func newPendingOutcome(op vedette.Operation) *pendingOutcome {
 	_, logs := op.Args.(vedette.LogsArgs)
-	return &pendingOutcome{account: op.Account, outcome: make(chan vedette.Outcome, 1), encoded: make(chan io.ReadCloser, 1), isLogs: logs,
+	return &pendingOutcome{account: op.Account, outcome: make(chan vedette.Outcome, 1), forwarded: make(chan vedette.Outcome, 1),
+		encoded: make(chan io.ReadCloser, 1), isLogs: logs,
 		recipients: map[recipient]bool{},
 		claims:     map[*AttachedAgent]bool{}, superseded: make(chan struct{})}
 }

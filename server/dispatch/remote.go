@@ -41,6 +41,8 @@ type Search interface {
 // RemoteAgent is an agent that is connected to another server, for one operation. Its methods do not wait.
 type RemoteAgent interface {
 	Agent() lifecycle.Agent
+	// Server returns the server that the agent is connected to.
+	Server() vedette.ServerID
 	Cluster() vedette.Cluster
 	// Send sends the operation, once. It fails if the protocol cannot express it.
 	Send(op vedette.Operation) error
@@ -108,6 +110,50 @@ func (d *Dispatcher) accept(id vedette.OperationID) (end func()) {
 		delete(d.accepted, id)
 		close(ended)
 	}
+}
+
+// HandleForwarded takes an outcome that another server sends by itself, and has written through. It counts for an operation that this
+// server has accepted, and has given to an agent that is connected to that server; or to nobody, if the account's row says that its agent is
+// connected there. Only the first outcome of an operation counts.
+func (d *Dispatcher) HandleForwarded(ctx context.Context, from vedette.ServerID, out vedette.Outcome) error {
+	account, serving, err := d.waiting(out.ID)
+	if err != nil {
+		return err
+	}
+	server := vedette.ServerID("")
+	if agent, isRemote := serving.(remoteAgent); isRemote {
+		server = agent.Server()
+	} else if serving == nil {
+		row, err := d.store.Account(ctx, account)
+		if err != nil {
+			return err
+		}
+		server = row.Server
+	}
+	if server != from || from == d.cfg.Server {
+		return vedette.Errorf(vedette.Conflict, "operation %.60q is of an account whose agent is not connected to server %.253q", string(out.ID), string(from))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.pending[out.ID]
+	if p == nil || p.serving != serving || p.account != account || serving != nil && !p.isSent {
+		return vedette.Errorf(vedette.Unavailable, "operation %.60q has been given to another agent meanwhile", string(out.ID))
+	}
+	delete(d.pending, out.ID)
+	p.forwarded <- out // has room, because nothing else ends a pending operation
+	return nil
+}
+
+// waiting returns the account of an operation that this server has accepted and that has no outcome, and the agent that has it, which may
+// be nil.
+func (d *Dispatcher) waiting(id vedette.OperationID) (vedette.AccountName, servingAgent, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.pending[id]
+	if p == nil || p.relay != nil || p.isLogs {
+		return "", nil, vedette.Errorf(vedette.NotFound, "operation %.60q waits for no result at this server: it has ended, or another server has accepted it", string(id))
+	}
+	return p.account, p.serving, nil
 }
 
 // servingAgent is an agent that serves an account, connected to this server or to another.

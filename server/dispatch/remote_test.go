@@ -43,6 +43,7 @@ type fakeRemoteAgent struct {
 func (a *fakeRemoteAgent) Agent() lifecycle.Agent {
 	return lifecycle.Agent{ID: "a", Version: "1.0", Process: a.process}
 }
+func (a *fakeRemoteAgent) Server() vedette.ServerID { return vedette.ServerID(a.name) }
 func (a *fakeRemoteAgent) Cluster() vedette.Cluster { return a.cluster }
 func (a *fakeRemoteAgent) Send(op vedette.Operation) error {
 	a.scenario.logf("%s: relay %s", a.name, op.ID)

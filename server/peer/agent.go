@@ -72,6 +72,9 @@ func (a *remoteAgent) handshake(ctx context.Context) error {
 // Agent implements dispatch.RemoteAgent.
 func (a *remoteAgent) Agent() lifecycle.Agent { return a.agent }
 
+// Server implements dispatch.RemoteAgent.
+func (a *remoteAgent) Server() vedette.ServerID { return a.peer.ID }
+
 // Cluster implements dispatch.RemoteAgent.
 func (a *remoteAgent) Cluster() vedette.Cluster { return a.cluster }
 

@@ -245,7 +245,7 @@ func (s store) Account(_ context.Context, name vedette.AccountName) (registry.Ac
 	if _, ok := s.w.accounts[name]; !ok {
 		return registry.Account{}, registry.ErrNoAccount
 	}
-	return registry.Account{Account: vedette.Account{Name: name, Cluster: clusterOf(name)}}, nil
+	return registry.Account{Account: vedette.Account{Name: name, Cluster: clusterOf(name)}, Server: s.w.accounts[name]}, nil
 }
 
 func (s store) Operation(_ context.Context, id vedette.OperationID) (history.Operation, error) {

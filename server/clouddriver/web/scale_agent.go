@@ -16,8 +16,9 @@ type scaleAgentPath struct {
 const (
 	noDynamicAccounts = "this version has no dynamic accounts, which a later release may bring. Accounts come from the files of agents: add, change or remove " +
 		"an entry of kubernetes.accounts there, or import a file by spring.config.import; the agent uses it within 5 seconds"
-	noForwarding = "one server runs per database, so that servers do not forward operations to each other. Submit operations with POST /vedette/v1/operations, " +
-		"and read their history with GET /armory/agent/operations or GET /vedette/v1/operations"
+	noForwarding = "servers forward operations to each other at server.peers.port, and over REST only with server.peers.restOperations: true. Submit " +
+		"operations with POST /vedette/v1/operations, and read their history with GET /armory/agent/operations or GET /vedette/v1/operations"
+	noQueue = "operations do not wait in the database. Submit operations with POST /vedette/v1/operations"
 )
 
 // servedScaleAgentPaths are those that this server has. An upstream Clouddriver that does not have what is asked for says so itself.
@@ -33,7 +34,7 @@ var scaleAgentPaths = []scaleAgentPath{
 	{"", "armory/agent/{id}/disconnect", "an agent connects again if its process is restarted; the server moves accounts between agents by itself"},
 	{"", "armory/agent/assignments", "the server assigns an account that no agent reports to another agent at once, without being asked"},
 	{"", "armory/agent/operations", noForwarding},
-	{"", "armory/agent/operations/database", noForwarding},
+	{"", "armory/agent/operations/database", noQueue},
 	{"", "armory/agent/operationresults", noForwarding},
 	{"", "armory/clouddrivers/sql/pool/settings", "the server chooses the number of its connections; the metrics of prometheus.enabled show how long transactions take"},
 }
