@@ -78,7 +78,7 @@ var serverOptions = []tested{
 	{"cmd/vedette-server.TestSettingsCount", "", "dataDir sql.url sql.user sql.password sql.readReplicas sql.connectionPools history.keep history.maxBytes jobs.detailedPodStatus"},
 	{"cmd/vedette-server.TestSettingsCount", "server.", "port address hosts trustedCallers readBytes"},
 	{"cmd/vedette-server.TestPeersSettingsAreConverted", "server.", "id"},
-	{"cmd/vedette-server.TestPeersSettingsAreConverted", "server.peers.", "port address advertise"},
+	{"cmd/vedette-server.TestPeersSettingsAreConverted", "server.peers.", "port address advertise restOperations"},
 	{"cmd/vedette-server.TestSettingsCount", "grpc.server.", "port address"},
 	{"cmd/vedette-server.TestSettingsCount", "cache.", "kinds omitKinds all checkApplicationInFront50"},
 	{"cmd/vedette-server.TestSettingsCount", "kubesvc.cache.", "cacheDefaults"},
