@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,8 +16,6 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/clouddriver"
-	"github.com/vedette-io/vedette/server/readtest"
 	"github.com/vedette-io/vedette/server/store/history"
 	"github.com/vedette-io/vedette/wire"
 )
@@ -53,7 +52,7 @@ func (w *installation) withREST(ids ...vedette.ServerID) map[vedette.ServerID]*r
 		ended := make(chan error, 1)
 		go func() { ended <- n.forwarding.Run(ctx) }()
 		w.t.Cleanup(func() { cancel(); <-ended })
-		api := httptest.NewServer(clouddriver.New(clouddriver.Config{Store: readtest.New(w.t).Store, Forwarding: n.forwarding}))
+		api := httptest.NewServer(serveForwarding(n.forwarding))
 		w.t.Cleanup(api.Close)
 		n.url = api.URL
 		mu.Lock()
@@ -61,6 +60,32 @@ func (w *installation) withREST(ids ...vedette.ServerID) map[vedette.ServerID]*r
 		mu.Unlock()
 	}
 	return all
+}
+
+// serveForwarding answers as package clouddriver does, which would make the fuzz tests of this package large.
+func serveForwarding(f *Forwarding) http.Handler {
+	answer := func(take func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			err := take(w, r)
+			status := map[vedette.ErrorKind]int{vedette.Invalid: 400, vedette.Denied: 403, vedette.NotFound: 404, vedette.Conflict: 409, vedette.Unavailable: 503}[vedette.KindOf(err)]
+			var unproven *UnprovenError
+			var tooLarge *http.MaxBytesError
+			switch {
+			case err == nil:
+				return
+			case errors.As(err, &unproven):
+				status = http.StatusUnauthorized
+				w.Header().Set("WWW-Authenticate", unproven.Challenge())
+			case errors.As(err, &tooLarge):
+				status = http.StatusRequestEntityTooLarge
+			}
+			http.Error(w, err.Error(), max(status, 400))
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+operationPath, answer(f.Operation))
+	mux.HandleFunc("POST "+resultPath, answer(f.Result))
+	return mux
 }
 
 // textOf returns the body of a request for an operation.
@@ -394,7 +419,7 @@ func TestBadOperationsOverREST(t *testing.T) {
 		{"nesting", bodyWith(t, "operation", `dry_run{operation{dry_run{operation{dry_run{operation{dry_run{operation{dry_run{operation{dry_run{operation{dry_run{operation{dry_run{operation{dry_run{}}}}}}}}}}}}}}}}}`), 400,
 			"recursion"},
 		{"many braces", bodyWith(t, "operation", strings.Repeat("list{}", 4000)), 400, "names, numbers and braces"},
-		{"50 MB", bodyWith(t, "operation", `id: "`+strings.Repeat("x", 50<<20)+`"`), 413, "larger than the limit of 16 MiB"},
+		{"50 MB", bodyWith(t, "operation", `id: "`+strings.Repeat("x", 50<<20)+`"`), 413, "too large"},
 		{"a field twice", bodyWith(t, "operation", `id: "x" id: "y"`), 400, "non-repeated"},
 		{"two verbs", bodyWith(t, "operation", `id: "x" account: "prod" timeout_millis: 1 get {} restart {}`), 400, "vedette.wire.v1.Operation"},
 		{"no verb", bodyWith(t, "operation", `id: "x" account: "prod" timeout_millis: 1`), 400, "no verb"},
