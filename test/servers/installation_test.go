@@ -83,13 +83,21 @@ type oneServer struct {
 // startServer starts a server, and waits until it is ready.
 func (in *installation) startServer(id vedette.ServerID) *oneServer {
 	in.t.Helper()
+	return in.startServerWith(id, func(*server.Config) {})
+}
+
+// startServerWith does the same with a configuration that is changed before.
+func (in *installation) startServerWith(id vedette.ServerID, change func(*server.Config)) *oneServer {
+	in.t.Helper()
 	log := in.logger(string(id))
-	srv, err := server.Listen(server.Config{ID: id, Host: string(id), Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+	cfg := server.Config{ID: id, Host: string(id), Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
 		Store:       sqldb.Config{URL: in.url, Log: log},
 		AgentServer: agentserver.Config{Projections: tables.Projections()},
 		Peers:       &server.PeersConfig{Address: "127.0.0.1:0"},
 		Balance:     in.balance, MetricsAddress: "127.0.0.1:0",
-	}, log)
+	}
+	change(&cfg)
+	srv, err := server.Listen(cfg, log)
 	if err != nil {
 		in.t.Fatal(err)
 	}
