@@ -176,7 +176,8 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 			part{"connections to other servers", func(context.Context) error { return v.peers.client.Run(relaying) }})
 	}
 	if v.peers != nil && v.peers.forwarding != nil {
-		parts = append(parts, part{"operations of other servers over REST", func(context.Context) error { return v.peers.forwarding.Run(relaying) }})
+		parts = append(parts, part{"operations of other servers over REST",
+			func(context.Context) error { return v.peers.forwarding.Run(relaying) }})
 	}
 	if s.cfg.Applications != nil {
 		parts = append(parts, part{"applications", s.cfg.Applications.Run})

@@ -14,8 +14,8 @@ import (
 )
 
 // operationRoutes returns the routes of OperationsController, FeaturesController and
-// CacheController, and those of the Scale Agent's agents, accounts, history and instances. "task/{id}:resume" comes before "task/{id}", which matches its
-// path too.
+// CacheController, and those of the Scale Agent's agents, accounts, history and instances. "task/{id}:resume" comes before
+// "task/{id}", which matches its path too.
 func (a *api) operationRoutes() []web.Route {
 	history := []web.Route{
 		web.Handle("armory/accounts", a.listAccountRecords),

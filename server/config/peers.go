@@ -19,8 +19,8 @@ type Peers struct {
 	// its pod.
 	Advertise string `config:"advertise"`
 	// Take operations and results of other servers of the same database over REST, too, as the predecessor's plugin did: POST
-	// /armory/agent/operations and /armory/agent/operationresults. Servers pass operations on at server.peers.port, so that they do not need it.
-	// Results are sent to the other server's REST API: encrypted if that has server.ssl. No effect with kubesvc.cluster: local.
+	// /armory/agent/operations and /armory/agent/operationresults. Servers pass operations on at server.peers.port, so that they do
+	// not need it. Results are sent to the other server's REST API: encrypted if that has server.ssl. No effect with kubesvc.cluster: local.
 	RESTOperations bool `config:"restOperations"`
 }
 

@@ -86,8 +86,8 @@ func (s *sharing) report(named, joined []Server) {
 	}
 }
 
-// sift separates listed addresses into those of servers with a row, in the order of their IDs, and those of strangers. An address belongs to
-// the row with its ID. A server whose ID is not the name of its pod is found by its address and port, and shown with the ID of its row.
+// sift separates listed addresses into those of servers with a row, in the order of their IDs, and those of strangers. An address
+// belongs to the row with its ID. A server whose ID is not the name of its pod is found by its address and port, and shown with the ID of its row.
 func sift(listed, rows []Server) (ours, others []Server) {
 	ours = []Server{}
 	unseen, byAddress := map[vedette.ServerID]bool{}, map[netip.AddrPort]vedette.ServerID{}
@@ -145,8 +145,8 @@ func addressAndPort(l Server) netip.AddrPort {
 	return netip.AddrPortFrom(l.Address.Unmap(), port.Port())
 }
 
-// strangerPatience is how long an address may have no row before it is named: a server that starts is listed before it has one, and one that
-// has ended is listed for a while.
+// strangerPatience is how long an address may have no row before it is named: a server that starts is listed before it has one,
+// and one that has ended is listed for a while.
 const strangerPatience = 30 * time.Second
 
 // strangers remembers who has been named. The zero value knows nobody.

@@ -113,8 +113,8 @@ func (d *Dispatcher) accept(id vedette.OperationID) (end func()) {
 }
 
 // HandleForwarded takes an outcome that another server sends by itself, and has written through. It counts for an operation that this
-// server has accepted, and has given to an agent that is connected to that server; or to nobody, if the account's row says that its agent is
-// connected there. Only the first outcome of an operation counts.
+// server has accepted, and has given to an agent that is connected to that server; or to nobody, if the account's row says that its
+// agent is connected there. Only the first outcome of an operation counts.
 func (d *Dispatcher) HandleForwarded(ctx context.Context, from vedette.ServerID, out vedette.Outcome) error {
 	account, serving, err := d.waiting(out.ID)
 	if err != nil {

@@ -300,35 +300,42 @@ func (f *Forwarding) post(ctx context.Context, to Peer, path string, body []byte
 		return backoff.Permanent(fmt.Errorf("server %s has no address", to.ID))
 	}
 	url := strings.TrimRight(base, "/") + path
-	response, _, err := f.send(ctx, url, nil, "")
+	asked, err := f.send(ctx, url, nil, "")
 	if err != nil {
 		return err
 	}
-	challenge := challengeOf(response.Header.Get("WWW-Authenticate"))
-	if response.StatusCode != http.StatusUnauthorized || challenge == "" {
-		return backoff.Permanent(fmt.Errorf("server %s answers %s at %s: set server.peers.restOperations there", to.ID, response.Status, url))
+	if asked.status != http.StatusUnauthorized || asked.challenge == "" {
+		return backoff.Permanent(fmt.Errorf("server %s answers %d at %s: set server.peers.restOperations there", to.ID, asked.status, url))
 	}
-	authorization, err := f.cfg.Identity.prove(http.MethodPost, path, proof{From: f.cfg.Self, To: to.ID, Challenge: challenge, Digest: digestOf(body)})
+	authorization, err := f.cfg.Identity.prove(http.MethodPost, path,
+		proof{From: f.cfg.Self, To: to.ID, Challenge: asked.challenge, Digest: digestOf(body)})
 	if err != nil {
 		return backoff.Permanent(err)
 	}
-	response, text, err := f.send(ctx, url, body, authorization)
+	answer, err := f.send(ctx, url, body, authorization)
 	switch {
 	case err != nil:
 		return err
-	case response.StatusCode >= http.StatusInternalServerError, response.StatusCode == http.StatusUnauthorized:
-		return fmt.Errorf("server %s answers %s", to.ID, response.Status)
-	case response.StatusCode != http.StatusOK:
-		return backoff.Permanent(fmt.Errorf("server %s answers %s: %s", to.ID, response.Status, vedette.CleanText(text, maxReason)))
+	case answer.status >= http.StatusInternalServerError, answer.status == http.StatusUnauthorized:
+		return fmt.Errorf("server %s answers %d", to.ID, answer.status)
+	case answer.status != http.StatusOK:
+		return backoff.Permanent(fmt.Errorf("server %s answers %d: %s", to.ID, answer.status, vedette.CleanText(answer.text, maxReason)))
 	}
 	return nil
 }
 
-// send sends one request, and returns the beginning of the answer.
-func (f *Forwarding) send(ctx context.Context, url string, body []byte, authorization string) (*http.Response, string, error) {
+// restAnswer is what is used of an answer.
+type restAnswer struct {
+	status    int
+	challenge string // empty without one
+	text      string // the beginning of the body, for the log
+}
+
+// send sends one request.
+func (f *Forwarding) send(ctx context.Context, url string, body []byte, authorization string) (restAnswer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, "", backoff.Permanent(err)
+		return restAnswer{}, backoff.Permanent(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if authorization != "" {
@@ -336,11 +343,11 @@ func (f *Forwarding) send(ctx context.Context, url string, body []byte, authoriz
 	}
 	response, err := f.client.Do(r)
 	if err != nil {
-		return nil, "", err
+		return restAnswer{}, fmt.Errorf("send a result to another server: %w", err)
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10)) // for the log
-	return response, string(text), nil
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxReason)) // some words are better than none
+	return restAnswer{response.StatusCode, challengeOf(response.Header.Get("WWW-Authenticate")), string(text)}, nil
 }
 
 // challengeOf returns the challenge in a WWW-Authenticate header, or "".

@@ -450,6 +450,28 @@ func TestBadOperationsOverREST(t *testing.T) {
 	}
 }
 
+// TestTimeOverRESTCountsFromTheChallenge delays a request for longer than its operation may take, but not for longer than its challenge is
+// good.
+func TestTimeOverRESTCountsFromTheChallenge(t *testing.T) {
+	w := newInstallation(t, "a", "b")
+	rest := w.withREST("a", "b")
+	a, b := rest["a"], rest["b"]
+	agent := w.newAgent("agent", "1", "prod")
+	agent.connect(b.node)
+	op := operationFor("01J00000000000000000000006", "prod", get)
+	op.Deadline = time.Now().Add(3 * time.Second)
+	body := textOf(t, op)
+	authorization := a.proveTo(t, b, operationPath, body, nil)
+	b.forwarding.challenges.start = b.forwarding.challenges.start.Add(-5 * time.Second) // as if it had been given earlier
+	if response, text := b.request(t, operationPath, body, "Authorization", authorization); response.StatusCode != http.StatusServiceUnavailable ||
+		!strings.Contains(text, "the deadline of the operation had passed when it arrived") {
+		t.Errorf("got %s %s", response.Status, text)
+	}
+	if n := agent.effects(op.ID); n != 0 {
+		t.Errorf("got %d effects", n)
+	}
+}
+
 // TestResultsOverREST checks which results a server takes.
 func TestResultsOverREST(t *testing.T) {
 	w := newPatientInstallation(t, "a", "b", "c")

@@ -82,7 +82,8 @@ func (c *challenges) given(text string) (time.Time, [challengeSize]byte, error) 
 	}
 	at := c.start.Add(time.Duration(binary.BigEndian.Uint64(raw)))
 	if age := time.Since(at); age > challengeAge {
-		return time.Time{}, [challengeSize]byte{}, fmt.Errorf("its challenge was given %s ago, and is good for %s", age.Round(time.Millisecond), challengeAge)
+		return time.Time{}, [challengeSize]byte{}, fmt.Errorf("its challenge was given %s ago, and is good for %s",
+			age.Round(time.Millisecond), challengeAge)
 	}
 	return at, [challengeSize]byte(raw), nil
 }
@@ -188,7 +189,8 @@ func (c *challenges) check(cfg *Config, path string, r *http.Request) (proven, e
 	encoded, err := strictBase64.DecodeString(first)
 	signature, signatureErr := strictBase64.DecodeString(last)
 	var p proof
-	if err != nil || signatureErr != nil || exactjson.Unmarshal(encoded, &p, exactjson.Limits{}) != nil || len(p.Key) != ed25519.PublicKeySize {
+	isProof = err == nil && signatureErr == nil && exactjson.Unmarshal(encoded, &p, exactjson.Limits{}) == nil
+	if !isProof || len(p.Key) != ed25519.PublicKeySize {
 		return proven{}, errors.New("the proof cannot be read")
 	}
 	from, runs := cfg.Members.Peer(p.From)

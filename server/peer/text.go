@@ -48,8 +48,8 @@ func parseText(what, text string, m proto.Message, maxStructure int) error {
 	}
 	err := prototext.UnmarshalOptions{Resolver: noTypes, RecursionLimit: maxNesting}.Unmarshal([]byte(text), m)
 	if err != nil {
-		return vedette.Errorf(vedette.Invalid, "the %s is not the text of a %s, as this server knows it: %s", what, m.ProtoReflect().Descriptor().FullName(),
-			vedette.CleanText(err.Error(), maxReason))
+		return vedette.Errorf(vedette.Invalid, "the %s is not the text of a %s, as this server knows it: %s", what,
+			m.ProtoReflect().Descriptor().FullName(), vedette.CleanText(err.Error(), maxReason))
 	}
 	return nil
 }
@@ -117,7 +117,8 @@ func parseResult(raw []byte) (vedette.Outcome, error) {
 	if err := parseText("result", body.Result, &encoded, maxResultStructure); err != nil {
 		return vedette.Outcome{}, err
 	}
-	if encoded.GetId() == "" || encoded.GetState() == wire.Outcome_STATE_UNSPECIFIED || encoded.GetStatus() < 100 || encoded.GetStatus() > 599 {
+	isStatus := encoded.GetStatus() >= 100 && encoded.GetStatus() <= 599
+	if encoded.GetId() == "" || encoded.GetState() == wire.Outcome_STATE_UNSPECIFIED || !isStatus {
 		return vedette.Outcome{}, vedette.Errorf(vedette.Invalid, "the result has no id, no state, or no status of HTTP")
 	}
 	return wire.ToOutcome(&encoded), nil

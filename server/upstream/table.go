@@ -19,8 +19,8 @@ const projectPattern = "projects/{project}/clusters"
 // passed on.
 func Table() []Endpoint {
 	var all []Endpoint
-	for _, part := range [][]Endpoint{ownEndpoints(), scaleAgentEndpoints(), operationEndpoints(), accountEndpoints(), applicationEndpoints(), objectEndpoints(),
-		artifactEndpoints(), otherEndpoints()} {
+	for _, part := range [][]Endpoint{ownEndpoints(), scaleAgentEndpoints(), operationEndpoints(), accountEndpoints(),
+		applicationEndpoints(), objectEndpoints(), artifactEndpoints(), otherEndpoints()} {
 		all = append(all, part...)
 	}
 	return all
