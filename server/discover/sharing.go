@@ -87,7 +87,8 @@ func (s *sharing) report(named, joined []Server) {
 }
 
 // sift separates listed addresses into those of servers with a row, in the order of their IDs, and those of strangers. An address
-// belongs to the row with its ID. A server whose ID is not the name of its pod is found by its address and port, and shown with the ID of its row.
+// belongs to the row with its ID. A server whose ID is not the name of its pod is found by its address and port, and shown with the ID
+// of its row.
 func sift(listed, rows []Server) (ours, others []Server) {
 	ours = []Server{}
 	unseen, byAddress := map[vedette.ServerID]bool{}, map[netip.AddrPort]vedette.ServerID{}
