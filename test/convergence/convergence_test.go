@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vedette-io/vedette/test/faults"
 )
 
 // How many faults one seed has.
@@ -47,8 +49,8 @@ func seedsOf(database int64) (seeds []int64) {
 
 // runSeed runs one seed with random faults.
 func runSeed(t *testing.T, name string, seed int64) time.Duration {
-	return runWorld(t, name, seed, randomTopology(newRand(seed, 0)), func(parts []part) []incident {
-		return schedule(newRand(seed, 2), parts, incidentCount, faultDuration)
+	return runWorld(t, name, seed, randomTopology(newRand(seed, 0)), func(parts []faults.Part) []faults.Incident {
+		return faults.Schedule(newRand(seed, 2), parts, incidentCount, faultDuration)
 	})
 }
 
@@ -60,7 +62,7 @@ func newRand(seed int64, stream uint64) *rand.Rand {
 
 // runWorld runs a world with the faults that plan returns. It returns how long the world took to
 // converge after all faults had ended.
-func runWorld(t *testing.T, name string, seed int64, s topology, plan func(parts []part) []incident) time.Duration {
+func runWorld(t *testing.T, name string, seed int64, s topology, plan func(parts []faults.Part) []faults.Incident) time.Duration {
 	s.verify = 10
 	t.Logf("seed %d on %s: %+v", seed, name, s)
 	t.Cleanup(func() {
@@ -75,10 +77,10 @@ func runWorld(t *testing.T, name string, seed int64, s topology, plan func(parts
 	restoredParts := map[string]bool{}
 	for _, i := range incidents {
 		t.Log(i)
-		if i.fault.name == restored {
-			restoredParts[i.part] = true
+		if i.Fault.Name == restored {
+			restoredParts[i.Part] = true
 		}
-		operations.historyMayBeLost = operations.historyMayBeLost || strings.Contains(i.part, "database") || i.part == "disk"
+		operations.historyMayBeLost = operations.historyMayBeLost || strings.Contains(i.Part, "database") || i.Part == "disk"
 	}
 	var terms []string
 	watching, stop := context.WithCancel(t.Context())
@@ -128,40 +130,14 @@ func (w *world) workloads(rng *rand.Rand, s topology) []*workload {
 
 // injectFaults runs a schedule of faults while clusters change and operations are sent, and then
 // heals everything.
-func (w *world) injectFaults(plan []incident, loads []*workload, e *operationLoad) {
+func (w *world) injectFaults(plan []faults.Incident, loads []*workload, e *operationLoad) {
 	ctx, stop := context.WithCancel(w.t.Context())
-	var work, faults sync.WaitGroup
+	var work sync.WaitGroup
 	work.Go(func() { e.run(ctx) })
 	for _, l := range loads {
 		work.Go(func() { l.run(ctx) })
 	}
-	began := time.Now()
-	last := map[string]chan struct{}{} // by part: closed when its last incident has ended
-	for _, i := range plan {
-		before, done := last[i.part], make(chan struct{})
-		last[i.part] = done
-		faults.Go(func() {
-			defer close(done)
-			sleep(ctx, i.at-time.Since(began))
-			if before != nil {
-				<-before // because ending a fault may take longer than planned
-			}
-			w.runIncident(i)
-		})
-	}
-	faults.Wait()
+	faults.RunAll(w.t.Context(), plan, func(err error) { w.t.Error(err) })
 	stop()
 	work.Wait()
-}
-
-func (w *world) runIncident(i incident) {
-	ctx := w.t.Context()
-	err := i.fault.begin(ctx)
-	if err == nil && i.fault.end != nil {
-		sleep(ctx, i.duration)
-		err = i.fault.end(ctx)
-	}
-	if err != nil {
-		w.t.Errorf("%s %s: %v", i.part, i.fault.name, err)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-io/vedette/test/faults"
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
@@ -27,27 +28,29 @@ func (w *world) losses() []loss {
 	a, c := w.agents[0], w.clusters[0]
 	api := a.api[c]
 	freeze := func(p *proxy.Proxy, directions ...proxy.Direction) func(context.Context) error {
-		return infallible(func() { p.Freeze(directions...) })
+		return faults.Infallible(func() { p.Freeze(directions...) })
 	}
-	cutAndHeal := func(p *proxy.Proxy) func(context.Context) error { return infallible(func() { p.Cut(); p.Heal() }) }
+	cutAndHeal := func(p *proxy.Proxy) func(context.Context) error {
+		return faults.Infallible(func() { p.Cut(); p.Heal() })
+	}
 	return []loss{
 		{name: "the API server's process is stopped", begin: func(context.Context) error { return c.PauseAPIServer() },
 			end: func(context.Context) error { return c.ResumeAPIServer() }, lasts: 26 * time.Second}, // longer than HTTP/2's pings take
-		{name: "the API server is killed", begin: infallible(c.KillAPIServer), end: c.StartAPIServer},
+		{name: "the API server is killed", begin: faults.Infallible(c.KillAPIServer), end: c.StartAPIServer},
 		{name: "etcd is stopped", begin: func(context.Context) error { return c.PauseEtcd() },
 			end: func(context.Context) error { return c.ResumeEtcd() }},
 		{name: "packets of the API server are dropped", begin: freeze(api, proxy.Up, proxy.Down), end: cutAndHeal(api)},
 		{name: "the API server accepts and says nothing", begin: freeze(api, proxy.Down), end: cutAndHeal(api)},
 		{name: "requests to the API server are dropped", begin: freeze(api, proxy.Up), end: cutAndHeal(api)},
-		{name: "open connections to the API server are dead", begin: infallible(api.Blackhole), end: cutAndHeal(api)}, // after a ping of HTTP/2, the agent opens others
-		{name: "the API server refuses connections", begin: infallible(func() { api.Refuse() }), end: cutAndHeal(api)},
-		{name: "the agent's process is stopped", begin: infallible(a.Pause), end: infallible(a.Resume)},
-		{name: "the agent is killed", begin: infallible(a.Kill), end: infallible(a.Start)},
+		{name: "open connections to the API server are dead", begin: faults.Infallible(api.Blackhole), end: cutAndHeal(api)}, // after a ping of HTTP/2, the agent opens others
+		{name: "the API server refuses connections", begin: faults.Infallible(func() { api.Refuse() }), end: cutAndHeal(api)},
+		{name: "the agent's process is stopped", begin: faults.Infallible(a.Pause), end: faults.Infallible(a.Resume)},
+		{name: "the agent is killed", begin: faults.Infallible(a.Kill), end: faults.Infallible(a.Start)},
 		{name: "the link to the server is half open, upwards", begin: freeze(a.link, proxy.Up), end: cutAndHeal(a.link)},
 		{name: "the link to the server is half open, downwards", begin: freeze(a.link, proxy.Down), end: cutAndHeal(a.link),
 			delay: 4 * time.Second}, // until the agent misses three heartbeats
 		{name: "the link to the server is frozen", begin: freeze(a.link, proxy.Up, proxy.Down), end: cutAndHeal(a.link)},
-		{name: "the server's process is stopped", begin: infallible(w.server.Pause), end: infallible(w.server.Resume), isSilent: true},
+		{name: "the server's process is stopped", begin: faults.Infallible(w.server.Pause), end: faults.Infallible(w.server.Resume), isSilent: true},
 	}
 }
 

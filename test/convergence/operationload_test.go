@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/vedette-io/vedette/test/faults"
 )
 
 // operationLoad sends operations of every kind while things fail.
@@ -34,7 +36,7 @@ func (e *operationLoad) stoodStill() time.Duration {
 
 // maxOverrun is how much longer than its deadline an operation may take: 3 s for sending the
 // outcome, 2 s for a slow database, and the longest freeze of a process.
-const maxOverrun = 5*time.Second + longestFreeze
+const maxOverrun = 5*time.Second + faults.LongestFreeze
 
 // timeoutOf returns the timeout of the nth operation. Some are so short that they end while
 // processes and links are frozen.

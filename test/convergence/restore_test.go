@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vedette-io/vedette/test/oracle"
 )
 
 // changesSinceBackup is how many objects exist only until the restore.
@@ -90,7 +92,7 @@ func (w *world) checkNoDrift(a *account) {
 // awaitVerified waits until all feeds were verified after this call.
 func (w *world) awaitVerified() {
 	w.t.Helper()
-	var before map[feedKey]int64
+	var before map[oracle.FeedKey]int64
 	var err error
 	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool {
 		before, err = w.verifiedTimes(ctx)
@@ -98,10 +100,10 @@ func (w *world) awaitVerified() {
 	}) {
 		w.t.Fatalf("read when feeds were verified: %v", err)
 	}
-	var waiting []feedKey
+	var waiting []oracle.FeedKey
 	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool {
 		waiting = nil
-		var now map[feedKey]int64
+		var now map[oracle.FeedKey]int64
 		now, err = w.verifiedTimes(ctx)
 		for feed, at := range now {
 			if at <= before[feed] {
@@ -115,15 +117,15 @@ func (w *world) awaitVerified() {
 }
 
 // verifiedTimes returns when each feed was verified last.
-func (w *world) verifiedTimes(ctx context.Context) (map[feedKey]int64, error) {
-	times := map[feedKey]int64{}
+func (w *world) verifiedTimes(ctx context.Context) (map[oracle.FeedKey]int64, error) {
+	times := map[oracle.FeedKey]int64{}
 	err := w.forEachRow(ctx, `SELECT a.name, k.name, k.grp, f.namespace, f.verified FROM feeds f JOIN kinds k ON k.id = f.kind_id
 		JOIN accounts a ON a.id = f.account_id`, func(rows *sql.Rows) error {
-		var k feedKey
+		var k oracle.FeedKey
 		var group string
 		var at int64
-		err := rows.Scan(&k.account, &k.kind, &group, &k.namespace, &at)
-		k.kind += "." + group
+		err := rows.Scan(&k.Account, &k.Kind, &group, &k.Namespace, &at)
+		k.Kind += "." + group
 		times[k] = at
 		return err
 	})

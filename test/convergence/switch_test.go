@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-io/vedette/test/faults"
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
@@ -45,14 +46,14 @@ func (w *world) sharedKubeconfig(a *agent, address string) string {
 }
 
 // switchFault makes a link lead to another cluster.
-func switchFault(link *proxy.Proxy, from, to *cluster) fault {
+func switchFault(link *proxy.Proxy, from, to *cluster) faults.Fault {
 	leadTo := func(c *cluster) func(context.Context) error {
-		return infallible(func() {
+		return faults.Infallible(func() {
 			link.SetTarget(strings.TrimPrefix(c.URL, "https://"))
 			link.Cut()
 		})
 	}
-	return fault{"leads to " + to.name, leadTo(to), leadTo(from), 8 * time.Second, 4}
+	return faults.New("leads to "+to.name, leadTo(to), leadTo(from), 8*time.Second, 4)
 }
 
 // checkStrays checks that no operation reached a cluster that is not its account's.
@@ -81,14 +82,14 @@ func (e *operationLoad) checkStrays() {
 func TestStoreConvergesWhenClustersSwitch(t *testing.T) {
 	t.Parallel()
 	s := topology{clusters: 2, accounts: []int{0, 1}, agents: [][]int{{0}, {1}}, grace: "10m", outbox: "1MiB"}
-	runWorld(t, "sqlite", 1, s, func(parts []part) (plan []incident) {
+	runWorld(t, "sqlite", 1, s, func(parts []faults.Part) (plan []faults.Incident) {
 		for _, p := range parts {
-			for _, f := range p.faults {
+			for _, f := range p.Faults {
 				switch {
-				case p.name == "a0's link to c0" && f.name == "leads to c1":
-					plan = append(plan, incident{p.name, f, time.Second, 4 * time.Second}, incident{p.name, f, 7 * time.Second, 4 * time.Second})
-				case p.name == "a0" && f.name == "is killed":
-					plan = append(plan, incident{p.name, f, 8 * time.Second, time.Second})
+				case p.Name == "a0's link to c0" && f.Name == "leads to c1":
+					plan = append(plan, faults.Incident{Part: p.Name, Fault: f, At: time.Second, Duration: 4 * time.Second}, faults.Incident{Part: p.Name, Fault: f, At: 7 * time.Second, Duration: 4 * time.Second})
+				case p.Name == "a0" && f.Name == "is killed":
+					plan = append(plan, faults.Incident{Part: p.Name, Fault: f, At: 8 * time.Second, Duration: time.Second})
 				}
 			}
 		}
