@@ -1,14 +1,10 @@
 package servers
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -21,17 +17,15 @@ import (
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
-	"github.com/vedette-io/vedette/test/ports"
-	"github.com/vedette-io/vedette/test/process"
 	"github.com/vedette-io/vedette/test/programs"
+	"github.com/vedette-io/vedette/test/sharing"
 )
 
 // fleet is servers that run as processes, and agents that reach them by a load balancer.
 type fleet struct {
 	*installation
-	servers  []*process.Program
-	rest     []string // addresses by server
-	grpc     string   // the load balancer for agents
+	servers  []*sharing.Server
+	grpc     string // address of the load balancer for agents
 	accounts []vedette.AccountName
 }
 
@@ -44,35 +38,21 @@ func newFleet(t *testing.T, url string, servers, agents int) *fleet {
 	}
 	var grpc []string
 	for i := range servers {
-		id := fmt.Sprint("s", i)
-		restPort, grpcPort, peerPort := f.port(), f.port(), f.port()
-		config := filepath.Join(dir, id+".yml")
-		text := fmt.Sprintf(`dataDir: %s
-server: {id: %s, port: %d, address: 127.0.0.1, peers: {port: %d, address: 127.0.0.1}}
-grpc.server: {port: %d, address: 127.0.0.1}
-sql.url: %q
-kubesvc.cluster: database
-logging.level: info
-`, filepath.Join(dir, id), id, restPort, peerPort, grpcPort, url)
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		program := &process.Program{T: t, Name: id, Path: filepath.Join(dir, "vedette-server"), Args: []string{"--config", config}, Log: filepath.Join(dir, id+".log")}
-		t.Cleanup(func() { f.printLog(program) })
-		f.servers, f.rest, grpc = append(f.servers, program), append(f.rest, fmt.Sprint("127.0.0.1:", restPort)), append(grpc, fmt.Sprint("127.0.0.1:", grpcPort))
-		program.Start()
+		s := sharing.NewServer(t, sharing.Options{ID: fmt.Sprint("s", i), Dir: dir, Programs: dir, URL: url, Config: "logging.level: info\n"})
+		t.Cleanup(func() { f.printLog(s) })
+		f.servers, grpc = append(f.servers, s), append(grpc, s.GRPC)
+		s.Start()
 	}
 	for i := range servers {
 		f.awaitReady(i)
 	}
-	b := newBalancer(t, grpc)
-	f.grpc = b.address()
+	f.grpc = sharing.NewBalancer(t, grpc, -1).Address()
 	for i := range agents {
 		account := vedette.AccountName(fmt.Sprint("account-", i))
 		f.accounts = append(f.accounts, account)
 		for _, replica := range []string{"a", "b"} {
 			id := vedette.AgentID(fmt.Sprint("agent-", i, replica))
-			a := agent.New(agent.Config{Uplink: uplink.Config{Target: b.address(), Creds: insecure.NewCredentials(), Agent: id},
+			a := agent.New(agent.Config{Uplink: uplink.Config{Target: f.grpc, Creds: insecure.NewCredentials(), Agent: id},
 				Accounts: []agent.Account{{Name: account, Access: kube.Access{KubeconfigFile: plane.Kubeconfig()},
 					Selection: watch.Selection{Kinds: []string{"ConfigMap"}}}}}, f.logger(string(id)))
 			t.Cleanup(runInBackground(t, a.Run))
@@ -81,59 +61,23 @@ logging.level: info
 	return f
 }
 
-func (f *fleet) port() int {
-	f.t.Helper()
-	port, err := ports.Reserve()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return port
-}
-
-func (f *fleet) printLog(p *process.Program) {
+func (f *fleet) printLog(s *sharing.Server) {
 	if !f.t.Failed() {
 		return
 	}
-	if text, err := os.ReadFile(p.Log); err == nil {
-		f.t.Logf("log of %s:\n%s", p.Name, text)
+	if text, err := os.ReadFile(s.Log); err == nil {
+		f.t.Logf("log of %s:\n%s", s.Name, text)
 	}
+}
+
+// request is sharing.Server.Request for one of the servers.
+func (f *fleet) request(server int, method, path string, body, into any) int {
+	return f.servers[server].Request(f.t.Context(), method, path, body, into)
 }
 
 func (f *fleet) awaitReady(server int) {
 	f.t.Helper()
-	f.await(fmt.Sprintf("server %d to be ready", server), func() bool {
-		return f.request(server, http.MethodGet, "/vedette/v1/accounts", nil, nil) == http.StatusOK
-	})
-}
-
-var httpClient = &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-
-// request sends a request to a server, and returns the status; 0 for no answer.
-func (f *fleet) request(server int, method, path string, body, into any) int {
-	text, err := json.Marshal(body)
-	if err != nil {
-		f.t.Error(err)
-		return 0
-	}
-	req, err := http.NewRequestWithContext(f.t.Context(), method, "http://"+f.rest[server]+path, bytes.NewReader(text))
-	if err != nil {
-		f.t.Error(err)
-		return 0
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := httpClient.Do(req)
-	if err != nil {
-		return 0
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return 0
-	}
-	if into != nil && json.Unmarshal(answer, into) != nil {
-		return 0
-	}
-	return resp.StatusCode
+	f.await(fmt.Sprintf("server %d to be ready", server), func() bool { return f.servers[server].IsReady(f.t.Context()) })
 }
 
 // writer writes rising numbers into an object of one account, one after the other, and reads them.

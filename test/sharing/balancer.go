@@ -1,4 +1,4 @@
-package servers
+package sharing
 
 import (
 	"io"
@@ -8,31 +8,36 @@ import (
 	"testing"
 )
 
-// balancer passes connections on to one of several servers, as a Service does: to a random one, and to the next if that takes none.
-type balancer struct {
+// Balancer passes connections on to one of several servers, as a Service does: to a random one, and to the next if that takes none.
+type Balancer struct {
 	listener net.Listener
 	targets  []string
+	first    int
 	open     sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
+	mu        sync.Mutex
+	conns     map[net.Conn]struct{}
+	hasServed bool
 }
 
-func newBalancer(t *testing.T, targets []string) *balancer {
+// NewBalancer starts a balancer, which ends with the test. The first connection goes to the target with the index first; negative for a
+// random one.
+func NewBalancer(t testing.TB, targets []string, first int) *Balancer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &balancer{listener: listener, targets: targets, conns: map[net.Conn]struct{}{}}
+	b := &Balancer{listener: listener, targets: targets, first: first, conns: map[net.Conn]struct{}{}}
 	b.open.Go(b.accept)
 	t.Cleanup(b.close)
 	return b
 }
 
-func (b *balancer) address() string { return b.listener.Addr().String() }
+// Address returns the address of the balancer.
+func (b *Balancer) Address() string { return b.listener.Addr().String() }
 
-func (b *balancer) accept() {
+func (b *Balancer) accept() {
 	for {
 		conn, err := b.listener.Accept()
 		if err != nil {
@@ -42,9 +47,21 @@ func (b *balancer) accept() {
 	}
 }
 
-func (b *balancer) pass(from net.Conn) {
+// order returns the indexes of the targets in the order in which they are tried.
+func (b *Balancer) order() []int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	order := rand.Perm(len(b.targets))
+	if !b.hasServed && b.first >= 0 {
+		order = append([]int{b.first}, order...)
+	}
+	b.hasServed = true
+	return order
+}
+
+func (b *Balancer) pass(from net.Conn) {
 	defer from.Close()
-	for _, i := range rand.Perm(len(b.targets)) {
+	for _, i := range b.order() {
 		to, err := net.Dial("tcp", b.targets[i])
 		if err != nil {
 			continue
@@ -65,7 +82,7 @@ func (b *balancer) pass(from net.Conn) {
 	}
 }
 
-func (b *balancer) remember(conns ...net.Conn) {
+func (b *Balancer) remember(conns ...net.Conn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range conns {
@@ -73,7 +90,7 @@ func (b *balancer) remember(conns ...net.Conn) {
 	}
 }
 
-func (b *balancer) forget(conns ...net.Conn) {
+func (b *Balancer) forget(conns ...net.Conn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range conns {
@@ -81,7 +98,7 @@ func (b *balancer) forget(conns ...net.Conn) {
 	}
 }
 
-func (b *balancer) close() {
+func (b *Balancer) close() {
 	_ = b.listener.Close()
 	b.mu.Lock()
 	for c := range b.conns {
