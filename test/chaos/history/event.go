@@ -1,0 +1,106 @@
+package history
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// EventType is the type of an event.
+type EventType string
+
+// The types. Ready says that all objects that existed were sent; Restart that the reader has connected again, and is sent them anew.
+const (
+	Present EventType = "present" // added or modified
+	Deleted EventType = "deleted"
+	Ready   EventType = "ready"
+	Restart EventType = "restart"
+)
+
+// Event is what a reader of one stream of changes has received.
+type Event struct {
+	Type    EventType
+	Object  string // with its account
+	UID     string // of Present
+	Version uint64 // resourceVersion, of Present
+}
+
+func (e Event) String() string {
+	return fmt.Sprintf("%s %s %s at %d", e.Type, e.Object, e.UID, e.Version)
+}
+
+// Events is the result of a check of one reader.
+type Events struct {
+	Violations []string
+	// Repeated is how often the last version of an object was sent again. That is allowed: an event says how the object is when it is sent,
+	// and two changes may have preceded it.
+	Repeated int
+	Last     map[string]Event // by object: what the reader holds at the end
+}
+
+// CheckEvents checks the events of one reader in their order. Between two restarts, no version of an object comes back once a later one has
+// come, and nothing is deleted twice. What a reader held before a restart and is not sent anew has been deleted in between.
+func CheckEvents(events []Event) (result Events) {
+	held := map[string]Event{}    // what the reader has now
+	passed := map[string]uint64{} // by object: the latest version so far, over restarts
+	sent := map[string]bool{}     // since the last restart
+	isReady := false
+	bad := func(format string, args ...any) {
+		result.Violations = append(result.Violations, fmt.Sprintf(format, args...))
+	}
+	for i, e := range events {
+		switch e.Type {
+		case Restart:
+			isReady, sent = false, map[string]bool{}
+		case Ready:
+			for object := range held {
+				if !sent[object] {
+					delete(held, object)
+				}
+			}
+			isReady = true
+		case Present:
+			before, exists := held[e.Object]
+			switch {
+			case e.Version < passed[e.Object]:
+				bad("event %d goes back: %v after version %d", i, e, passed[e.Object])
+			case exists && isReady && e.Version == before.Version && e.UID == before.UID:
+				result.Repeated++
+			case !exists && e.Version == passed[e.Object] && isReady:
+				bad("event %d comes back after its deletion: %v", i, e)
+			}
+			held[e.Object], sent[e.Object] = e, true
+			passed[e.Object] = max(passed[e.Object], e.Version)
+		case Deleted:
+			if _, exists := held[e.Object]; !exists && isReady {
+				bad("event %d deletes what was deleted, or never was: %v", i, e)
+			}
+			delete(held, e.Object)
+			delete(sent, e.Object)
+		}
+	}
+	result.Last = held
+	return result
+}
+
+// CompareFinal compares what a reader holds at the end with the clusters.
+func CompareFinal(held map[string]Event, clusters map[string]Version) (found []string) {
+	for _, object := range slices.Sorted(maps.Keys(clusters)) {
+		want := clusters[object]
+		e, exists := held[object]
+		switch {
+		case want.Value == Absent && exists:
+			found = append(found, fmt.Sprintf("the last event of %s is %v, but it was deleted", object, e))
+		case want.Value != Absent && !exists:
+			found = append(found, fmt.Sprintf("the last event of %s is a deletion or lost, but it is at %d", object, want.Version))
+		case want.Value != Absent && (e.UID != want.UID || e.Version != want.Version):
+			found = append(found, fmt.Sprintf("the last event of %s is %v, but it is %s at %d", object, e, want.UID, want.Version))
+		}
+	}
+	for _, object := range slices.Sorted(maps.Keys(held)) {
+		if _, exists := clusters[object]; !exists {
+			found = append(found, fmt.Sprintf("the last event of %s is %v, but the cluster never had it", object, held[object]))
+		}
+	}
+	return found
+}

@@ -1,0 +1,147 @@
+package history
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// op returns an operation of object x that lasts from one second to another.
+func op(verb Verb, value string, outcome Outcome, from, to int) Operation {
+	return Operation{Object: "x", Verb: verb, Value: value, Outcome: outcome, Call: time.Duration(from) * time.Second, Return: time.Duration(to) * time.Second}
+}
+
+func TestLinearizability(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ops    []Operation
+		wanted bool
+	}{
+		"reads what was written": {[]Operation{op(Write, "1", Done, 1, 2), op(Read, "1", Done, 3, 4)}, true},
+		"a stale read":           {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 4), op(Read, "1", Done, 5, 6)}, false},
+		"a lost write":           {[]Operation{op(Write, "1", Done, 1, 2), op(Read, Absent, Done, 3, 4)}, false},
+		"a read during a write may see either": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 9),
+			op(Read, "1", Done, 4, 5), op(Read, "2", Done, 6, 7)}, true},
+		"a read goes back": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 9), op(Read, "2", Done, 4, 5), op(Read, "1", Done, 6, 7)}, false},
+		"an unknown write takes effect late": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Unknown, 3, 0), op(Read, "1", Done, 5, 6),
+			op(Read, "2", Done, 50, 60)}, true},
+		"an unknown write never takes effect": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Unknown, 3, 0), op(Read, "1", Done, 5, 6)}, true},
+		"an unknown write takes effect twice": {[]Operation{op(Write, "2", Unknown, 1, 0), op(Read, "2", Done, 2, 3), op(Write, "3", Done, 4, 5),
+			op(Read, "2", Done, 6, 7)}, false},
+		"an unknown write takes effect before it was sent": {[]Operation{op(Read, "1", Done, 1, 2), op(Write, "1", Unknown, 3, 0)}, false},
+		"a failed write has an effect":                     {[]Operation{op(Write, "1", Failed, 1, 2), op(Read, "1", Done, 3, 4)}, false},
+		"a deletion":                                       {[]Operation{op(Write, "1", Done, 1, 2), op(Delete, "", Done, 3, 4), op(Read, Absent, Done, 5, 6)}, true},
+		"a deleted object comes back":                      {[]Operation{op(Write, "1", Done, 1, 2), op(Delete, "", Done, 3, 4), op(Read, "1", Done, 5, 6)}, false},
+		"an unknown deletion":                              {[]Operation{op(Write, "1", Done, 1, 2), op(Delete, "", Unknown, 3, 0), op(Read, Absent, Done, 5, 6)}, true},
+		"nothing was read":                                 {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := Operation{Object: "y", Verb: Write, Value: "other", Outcome: Done, Call: 1, Return: 2}
+			got := CheckLinearizable(append(tt.ops, other), 10*time.Second)
+			if len(got.Inconclusive) > 0 || (len(got.Violations) == 0) != tt.wanted {
+				t.Fatalf("got violations %v, inconclusive %v; linearizable should be %v", got.Violations, got.Inconclusive, tt.wanted)
+			}
+			if tt.wanted {
+				return
+			}
+			if len(got.Violations) != 1 || !strings.HasPrefix(got.Violations[0], "x is not") {
+				t.Errorf("got %q, want the object x", got.Violations)
+			}
+			var page strings.Builder
+			if err := got.Picture(&page); err != nil || !strings.Contains(page.String(), "<html") {
+				t.Errorf("got a picture of %d bytes, %v", page.Len(), err)
+			}
+		})
+	}
+}
+
+// TestManyUnknownWrites checks that what nobody has read does not take the checker's time.
+func TestManyUnknownWrites(t *testing.T) {
+	var ops []Operation
+	for i := range 200 {
+		ops = append(ops, op(Write, strings.Repeat("x", i+1), Unknown, i, 0))
+	}
+	ops = append(ops, op(Write, "1", Done, 300, 301), op(Read, "1", Done, 302, 303))
+	if got := CheckLinearizable(ops, 10*time.Second); got.Checked != 2 || len(got.Violations)+len(got.Inconclusive) > 0 {
+		t.Errorf("got %+v, want two operations that are linearizable", got)
+	}
+}
+
+func TestEffects(t *testing.T) {
+	cluster := func(values ...string) map[string][]Version {
+		var versions []Version
+		for i, v := range values {
+			versions = append(versions, Version{UID: "u", Version: uint64(i + 1), Value: v})
+		}
+		return map[string][]Version{"x": versions}
+	}
+	for name, tt := range map[string]struct {
+		ops     []Operation
+		cluster map[string][]Version
+		want    string // part of the only finding; empty for none
+	}{
+		"once": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Unknown, 3, 0), op(Write, "3", Failed, 3, 4), op(Read, "1", Done, 5, 6)},
+			cluster("1", "2"), ""},
+		"versions of the same value": {[]Operation{op(Write, "1", Done, 1, 2)}, cluster("1", "1"), ""},
+		"deleted and written":        {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 1, 2)}, cluster("1", Absent, "2", Absent), ""},
+		"twice":                      {nil, cluster("1", "2", "1"), `"1" took effect 2 times`},
+		"again after a deletion":     {nil, cluster("1", Absent, "1"), `"1" took effect 2 times`},
+		"never":                      {[]Operation{op(Write, "1", Done, 1, 2)}, cluster("2"), "without effect"},
+		"in spite of a failure":      {[]Operation{op(Write, "1", Failed, 1, 2)}, cluster("1"), "with an effect"},
+		"read but not written":       {[]Operation{op(Read, "7", Done, 1, 2)}, cluster("1"), "never had"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := CheckEffects(tt.ops, tt.cluster)
+			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func present(version uint64) Event {
+	return Event{Type: Present, Object: "x", UID: "u", Version: version}
+}
+
+var (
+	deleted = Event{Type: Deleted, Object: "x"}
+	ready   = Event{Type: Ready}
+	restart = Event{Type: Restart}
+)
+
+func TestEvents(t *testing.T) {
+	exists := map[string]Version{"x": {UID: "u", Version: 3, Value: "c"}}
+	gone := map[string]Version{"x": {UID: "u", Version: 4, Value: Absent}}
+	for name, tt := range map[string]struct {
+		events []Event
+		final  map[string]Version
+		want   string // part of the only finding; empty for none
+	}{
+		"in order":                       {[]Event{restart, ready, present(1), present(2), present(3)}, exists, ""},
+		"some are merged":                {[]Event{restart, ready, present(1), present(3)}, exists, ""},
+		"resumed":                        {[]Event{restart, ready, present(1), restart, present(3), ready}, exists, ""},
+		"deleted while not connected":    {[]Event{restart, ready, present(1), restart, ready}, gone, ""},
+		"deleted and created":            {[]Event{restart, ready, present(1), deleted, present(3)}, exists, ""},
+		"deleted while it is listed":     {[]Event{restart, present(1), ready, deleted}, gone, ""},
+		"the last version is sent again": {[]Event{restart, ready, present(3), present(3)}, exists, ""},
+		"an old version comes back":      {[]Event{restart, ready, present(1), present(3), present(1), present(3)}, exists, "goes back"},
+		"older after a restart":          {[]Event{restart, ready, present(3), restart, present(2), ready, present(3)}, exists, "goes back"},
+		"deleted twice":                  {[]Event{restart, ready, present(3), deleted, deleted}, gone, "deletes what was deleted"},
+		"a double event after deletion":  {[]Event{restart, ready, present(3), deleted, present(3)}, exists, "comes back after its deletion"},
+		"the last one is lost":           {[]Event{restart, ready, present(1), present(2)}, exists, "but it is u at 3"},
+		"a deletion is lost":             {[]Event{restart, ready, present(1), present(2)}, gone, "but it was deleted"},
+		"all are lost":                   {[]Event{restart, ready}, exists, "or lost"},
+		"another object of the name":     {[]Event{restart, ready, {Present, "x", "other", 3}}, exists, "but it is u at 3"},
+		"an object that never was":       {[]Event{restart, ready, present(3), {Present, "y", "u", 3}}, exists, "never had it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checked := CheckEvents(tt.events)
+			got := append(checked.Violations, CompareFinal(checked.Last, tt.final)...)
+			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if name == "the last version is sent again" && checked.Repeated != 1 {
+				t.Errorf("got %d repeated events, want 1", checked.Repeated)
+			}
+		})
+	}
+}
