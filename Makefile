@@ -5,6 +5,7 @@
 # make help      shows these lines
 # make prometheus   builds the Prometheus that tests run
 # make convergence SEEDS=50   breaks everything at random, and compares
+# make chaos TIME=20m SEED=17  lets three servers on one database, and everything else, fail while clients work, and checks what they saw
 # make hostile DURATION=10m  attacks every entry point of docs/security.md at once
 # make move FREEZE=1m  moves accounts from an existing Clouddriver to agents and back while everything fails
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
@@ -37,7 +38,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: replication bench-replication chart chart-node terraform rbac upgrade kubernetes-versions all help build demo quick test test-databases test-vault controlplane prometheus convergence hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint assignments fmt generate verify-generate release push bench bench-ops bench-api clean
+.PHONY: replication bench-replication chart chart-node terraform rbac upgrade kubernetes-versions all help build demo quick test test-databases test-vault controlplane prometheus convergence chaos hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint assignments fmt generate verify-generate release push bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -110,6 +111,14 @@ SKEW ?= 0s
 OBJECTS ?= 50000
 convergence: controlplane test-databases
 	go test ./test/convergence -run 'TestConvergence|TestLargeResync|TestStaleDataIsMarkedStale' -timeout 24h -seeds $(SEEDS) -from $(FROM) -skew $(SKEW) -objects $(OBJECTS) $(if $(DB),-db $(DB)) -v
+
+# Three servers on one database after the other, agents, control planes and clients, with everything failing at random, for TIME. SEED is that of
+# the first round; the time of day if not given. DB=postgres restricts it to one database.
+TIME ?= 20m
+SEED ?= 0
+chaos: controlplane test-databases
+	scripts/test-databases.sh several-machines
+	go test ./test/chaos -tags $(TAGS) -count=1 -run TestChaos -timeout 24h -long -clocks -planes 4 -time $(TIME) -seed $(SEED) -db $(or $(DB),postgres,mariadb,galera) -v
 
 # Every entry point of docs/security.md attacked at once for DURATION, beside honest agents and readers. It prints
 # how long these waited, and the maximum memory of server and agents.

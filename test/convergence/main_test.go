@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/vedette-io/vedette/test/clockskew"
 	"github.com/vedette-io/vedette/test/programs"
 )
 
@@ -47,7 +48,7 @@ func build(dir string) error {
 	var flags []string
 	if *skew != 0 {
 		var err error
-		if flags, err = overlay(dir); err != nil {
+		if flags, err = clockskew.BuildFlags(dir); err != nil {
 			return err
 		}
 	}

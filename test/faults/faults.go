@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/vedette-io/vedette/test/process"
 	"github.com/vedette-io/vedette/test/proxy"
 )
 
@@ -42,8 +41,17 @@ func Infallible(what func()) func(context.Context) error {
 	return func(context.Context) error { what(); return nil }
 }
 
+// Process is a program that a fault ends and starts.
+type Process interface {
+	Start()
+	Stop()
+	Kill()
+	Pause()
+	Resume()
+}
+
 // OfProcess returns the faults of a program.
-func OfProcess(p *process.Program) []Fault {
+func OfProcess(p Process) []Fault {
 	return []Fault{
 		{"is killed", Infallible(p.Kill), Infallible(p.Start), 3 * time.Second, 3},
 		{"is restarted", Infallible(p.Stop), Infallible(p.Start), time.Second, 1},

@@ -38,12 +38,14 @@ type Events struct {
 	Last     map[string]Event // by object: what the reader holds at the end
 }
 
-// CheckEvents checks the events of one reader in their order. Between two restarts, no version of an object comes back once a later one has
-// come, and nothing is deleted twice. What a reader held before a restart and is not sent anew has been deleted in between.
-func CheckEvents(events []Event) (result Events) {
+// CheckEvents checks the events of one reader in their order, with all versions that the clusters had. No version of an object comes back once a
+// later one has come, each was in the cluster, and no stream has more deletions than there were. An object that was created and deleted at once
+// may be deleted without having been sent. What a reader held before a restart and is not sent anew has been deleted in between.
+func CheckEvents(events []Event, clusters map[string][]Version) (result Events) {
 	held := map[string]Event{}    // what the reader has now
 	passed := map[string]uint64{} // by object: the latest version so far, over restarts
 	sent := map[string]bool{}     // since the last restart
+	deletions := map[string]int{} // the same
 	isReady := false
 	bad := func(format string, args ...any) {
 		result.Violations = append(result.Violations, fmt.Sprintf(format, args...))
@@ -51,7 +53,7 @@ func CheckEvents(events []Event) (result Events) {
 	for i, e := range events {
 		switch e.Type {
 		case Restart:
-			isReady, sent = false, map[string]bool{}
+			isReady, sent, deletions = false, map[string]bool{}, map[string]int{}
 		case Ready:
 			for object := range held {
 				if !sent[object] {
@@ -62,6 +64,8 @@ func CheckEvents(events []Event) (result Events) {
 		case Present:
 			before, exists := held[e.Object]
 			switch {
+			case !had(clusters[e.Object], e):
+				bad("event %d is of a version that the cluster never had: %v", i, e)
 			case e.Version < passed[e.Object]:
 				bad("event %d goes back: %v after version %d", i, e, passed[e.Object])
 			case exists && isReady && e.Version == before.Version && e.UID == before.UID:
@@ -72,8 +76,9 @@ func CheckEvents(events []Event) (result Events) {
 			held[e.Object], sent[e.Object] = e, true
 			passed[e.Object] = max(passed[e.Object], e.Version)
 		case Deleted:
-			if _, exists := held[e.Object]; !exists && isReady {
-				bad("event %d deletes what was deleted, or never was: %v", i, e)
+			deletions[e.Object]++
+			if was := countDeletions(clusters[e.Object]); deletions[e.Object] > was {
+				bad("event %d deletes for the %d. time what was deleted %d times: %v", i, deletions[e.Object], was, e)
 			}
 			delete(held, e.Object)
 			delete(sent, e.Object)
@@ -81,6 +86,20 @@ func CheckEvents(events []Event) (result Events) {
 	}
 	result.Last = held
 	return result
+}
+
+// had reports whether an object has had the version of an event.
+func had(versions []Version, e Event) bool {
+	return slices.ContainsFunc(versions, func(v Version) bool { return v.UID == e.UID && v.Version == e.Version && v.Value != Absent })
+}
+
+func countDeletions(versions []Version) (n int) {
+	for _, v := range versions {
+		if v.Value == Absent {
+			n++
+		}
+	}
+	return n
 }
 
 // CompareFinal compares what a reader holds at the end with the clusters.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,33 +110,36 @@ var (
 )
 
 func TestEvents(t *testing.T) {
-	exists := map[string]Version{"x": {UID: "u", Version: 3, Value: "c"}}
-	gone := map[string]Version{"x": {UID: "u", Version: 4, Value: Absent}}
+	exists := []Version{{"u", 1, "a"}, {"u", 2, "b"}, {"u", 3, "c"}}
+	gone := append(slices.Clone(exists), Version{"u", 4, Absent})
+	again := append(slices.Clone(gone), Version{"w", 5, "d"})
 	for name, tt := range map[string]struct {
-		events []Event
-		final  map[string]Version
-		want   string // part of the only finding; empty for none
+		events  []Event
+		cluster []Version
+		want    string // part of the only finding; empty for none
 	}{
 		"in order":                       {[]Event{restart, ready, present(1), present(2), present(3)}, exists, ""},
 		"some are merged":                {[]Event{restart, ready, present(1), present(3)}, exists, ""},
 		"resumed":                        {[]Event{restart, ready, present(1), restart, present(3), ready}, exists, ""},
 		"deleted while not connected":    {[]Event{restart, ready, present(1), restart, ready}, gone, ""},
-		"deleted and created":            {[]Event{restart, ready, present(1), deleted, present(3)}, exists, ""},
+		"deleted and created":            {[]Event{restart, ready, present(1), deleted, {Present, "x", "w", 5}}, again, ""},
 		"deleted while it is listed":     {[]Event{restart, present(1), ready, deleted}, gone, ""},
+		"created and deleted at once":    {[]Event{restart, ready, deleted}, gone, ""},
 		"the last version is sent again": {[]Event{restart, ready, present(3), present(3)}, exists, ""},
+		"a version that never was":       {[]Event{restart, ready, {Present, "x", "w", 2}, present(3)}, exists, "never had"},
 		"an old version comes back":      {[]Event{restart, ready, present(1), present(3), present(1), present(3)}, exists, "goes back"},
 		"older after a restart":          {[]Event{restart, ready, present(3), restart, present(2), ready, present(3)}, exists, "goes back"},
-		"deleted twice":                  {[]Event{restart, ready, present(3), deleted, deleted}, gone, "deletes what was deleted"},
-		"a double event after deletion":  {[]Event{restart, ready, present(3), deleted, present(3)}, exists, "comes back after its deletion"},
+		"deleted twice":                  {[]Event{restart, ready, present(3), deleted, deleted}, gone, "for the 2. time"},
+		"deleted without reason":         {[]Event{restart, ready, present(1), deleted, present(3)}, exists, "for the 1. time"},
+		"a double event after deletion":  {[]Event{restart, ready, present(3), deleted, present(3), {Present, "x", "w", 5}}, again, "comes back after its deletion"},
 		"the last one is lost":           {[]Event{restart, ready, present(1), present(2)}, exists, "but it is u at 3"},
 		"a deletion is lost":             {[]Event{restart, ready, present(1), present(2)}, gone, "but it was deleted"},
 		"all are lost":                   {[]Event{restart, ready}, exists, "or lost"},
-		"another object of the name":     {[]Event{restart, ready, {Present, "x", "other", 3}}, exists, "but it is u at 3"},
-		"an object that never was":       {[]Event{restart, ready, present(3), {Present, "y", "u", 3}}, exists, "never had it"},
+		"another object of the name":     {[]Event{restart, ready, present(3)}, again, "but it is w at 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checked := CheckEvents(tt.events)
-			got := append(checked.Violations, CompareFinal(checked.Last, tt.final)...)
+			checked := CheckEvents(tt.events, map[string][]Version{"x": tt.cluster})
+			got := append(checked.Violations, CompareFinal(checked.Last, map[string]Version{"x": tt.cluster[len(tt.cluster)-1]})...)
 			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -143,5 +147,9 @@ func TestEvents(t *testing.T) {
 				t.Errorf("got %d repeated events, want 1", checked.Repeated)
 			}
 		})
+	}
+	held := map[string]Event{"y": {Present, "y", "u", 3}}
+	if got := CompareFinal(held, nil); len(got) != 1 || !strings.Contains(got[0], "never had it") {
+		t.Errorf("an object that never was: got %q", got)
 	}
 }
