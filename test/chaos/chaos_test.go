@@ -61,12 +61,12 @@ func (w *world) round(database string, seed int64) {
 	t.Logf("seed %d on %s, %d control planes", seed, database, len(w.planes))
 	ctx, cancel := context.WithCancel(t.Context())
 	namespace := fmt.Sprintf("chaos-%s-%d", database, seed)
-	recorded, stopRecorder := w.startRecorder(ctx, namespace)
+	l := w.newLoad(namespace)
+	recorded, stopRecorder := w.startRecorder(ctx, l)
 	readers, stopReaders := w.startReaders(ctx, namespace)
 	defer stopRecorder()
 	defer stopReaders()
 	defer cancel()
-	l := w.newLoad(namespace)
 	working, stop := context.WithCancel(ctx)
 	var clients sync.WaitGroup
 	clients.Go(func() { l.run(working, rand.New(rand.NewPCG(uint64(seed), 1))) })
@@ -82,6 +82,7 @@ func (w *world) round(database string, seed int64) {
 	clients.Wait()
 	r := &result{world: w, load: l, recorder: recorded, readers: readers}
 	took := r.awaitConvergence(healed)
+	r.awaitEnds()
 	r.check(seed)
 	t.Logf("seed %d on %s: %v; converged %.1fs after the last fault", seed, database, l.summary(), took.Seconds())
 	if t.Failed() {
@@ -100,16 +101,16 @@ func (l *load) summary() string {
 }
 
 // startRecorder creates the namespace of a round in all clusters, and records what happens there.
-func (w *world) startRecorder(ctx context.Context, namespace string) (r *recorder, stop func()) {
-	r = newRecorder()
+func (w *world) startRecorder(ctx context.Context, l *load) (r *recorder, stop func()) {
+	r = newRecorder(l.began)
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for i, plane := range w.planes {
-		if err := plane.Create(ctx, "/api/v1/namespaces", object{"metadata": object{"name": namespace}}); err != nil {
+		if err := plane.Create(ctx, "/api/v1/namespaces", object{"metadata": object{"name": l.namespace}}); err != nil {
 			w.t.Fatal(err)
 		}
 		for kind := range kinds {
-			running.Go(func() { r.record(ctx, plane, accountName(i), namespace, kind) })
+			running.Go(func() { r.record(ctx, plane, accountName(i), l.namespace, kind) })
 		}
 	}
 	return r, func() { cancel(); running.Wait() }
@@ -140,18 +141,40 @@ const convergenceTime = time.Minute
 
 // awaitConvergence waits until everything is as it should, and returns how long that took since all faults had ended.
 func (r *result) awaitConvergence(healed time.Time) time.Duration {
-	var found []string
+	var found, last []string
 	if !r.eventually(convergenceTime, func(context.Context) bool {
 		ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
 		defer cancel()
-		found = r.differences(ctx)
+		last, found = found, r.differences(ctx)
 		return len(found) == 0
 	}) {
 		r.t.Errorf("%v after the last fault, %d things are not as they should be:\n%s", time.Since(healed).Round(time.Second), len(found),
 			strings.Join(found[:min(len(found), 30)], "\n"))
 	}
-	return time.Since(healed)
+	took := time.Since(healed)
+	if len(last) > 0 && took > slowConvergence {
+		r.t.Logf("the last of %d differences: %s", len(last), last[0])
+	}
+	return took
 }
+
+// endTime is how long tasks and operations may take to end after everything else is as it should be. Tasks of a server that has disappeared end
+// after a minute.
+const endTime = 90 * time.Second
+
+// awaitEnds waits until all tasks and operations have ended.
+func (r *result) awaitEnds() {
+	var found []string
+	if !r.eventually(endTime, func(ctx context.Context) bool {
+		found = r.running(ctx)
+		return len(found) == 0
+	}) {
+		r.t.Errorf("%v after everything else is as it should be:\n%s", endTime, strings.Join(found[:min(len(found), 30)], "\n"))
+	}
+}
+
+// slowConvergence is after what time a log says what was last.
+const slowConvergence = 5 * time.Second
 
 // differences describes what is not as it should be when nothing fails.
 func (r *result) differences(ctx context.Context) []string {
@@ -163,7 +186,7 @@ func (r *result) differences(ctx context.Context) []string {
 	if err != nil {
 		return []string{"the database cannot be read: " + err.Error()}
 	}
-	found := slices.Concat(oracle.CompareObjects(want, got), oracle.CompareFeeds(feeds, rows, got), r.roleDifferences(ctx), r.running(ctx), r.programDifferences(ctx))
+	found := slices.Concat(oracle.CompareObjects(want, got), oracle.CompareFeeds(feeds, rows, got), r.roleDifferences(ctx), r.programDifferences(ctx))
 	versions, last := r.recorder.all(), r.recorder.last()
 	for i, reader := range r.readers {
 		for _, difference := range history.CompareFinal(history.CheckEvents(reader.all(), versions).Last, last) {
@@ -328,7 +351,8 @@ func (r *result) check(seed int64) {
 	for object := range versions {
 		sortedVersions(versions[object])
 	}
-	violations := slices.Concat(problems, history.CheckEffects(slices.Concat(operations, r.resolved()), versions), r.checkCreated())
+	effects := history.CheckEffects(r.resolve(operations), versions)
+	violations := slices.Concat(problems, effects.Violations, r.checkCreated())
 	repeated := 0
 	for i, reader := range r.readers {
 		checked := history.CheckEvents(reader.all(), versions)
@@ -338,8 +362,9 @@ func (r *result) check(seed int64) {
 		}
 	}
 	began := time.Now()
-	linear := history.CheckLinearizable(operations, checkTime)
-	t.Logf("%d operations decide about linearizability, checked in %v; %d events repeat the last one", linear.Checked, time.Since(began).Round(time.Millisecond), repeated)
+	linear := history.CheckLinearizable(slices.Concat(operations, effects.Repeated), checkTime)
+	t.Logf("%d operations decide about linearizability, checked in %v; %d took effect again before they were answered; %d events repeat the last one",
+		linear.Checked, time.Since(began).Round(time.Millisecond), len(effects.Repeated), repeated)
 	for _, object := range linear.Inconclusive {
 		t.Logf("%s: the time of the checker did not suffice", object)
 	}
@@ -354,23 +379,31 @@ func (r *result) check(seed int64) {
 	if len(linear.Violations) > 0 {
 		r.keepPicture(linear, seed)
 	}
-	if len(violations) > 0 {
+	if t.Failed() || *keepLogs {
 		r.keepHistory(operations, seed)
 	}
 }
 
-// resolved returns the operations whose outcome no client was told, with the outcome that the servers' history has.
-func (r *result) resolved() (operations []history.Operation) {
+// resolve returns operations with the outcome that the servers' history has, where no client was told one. When such an operation ended is not
+// known.
+func (r *result) resolve(operations []history.Operation) []history.Operation {
+	ids := map[[2]string]string{}
 	for _, accepted := range r.load.ids {
-		if accepted.creates || accepted.op.Verb != history.Write {
+		ids[[2]string{accepted.op.Object, accepted.op.Value}] = accepted.id
+	}
+	resolved := slices.Clone(operations)
+	for i, o := range resolved {
+		id := ids[[2]string{o.Object, o.Value}]
+		if o.Outcome != history.Unknown || o.Verb != history.Write || id == "" {
 			continue
 		}
-		o := accepted.op
-		o.Outcome = r.historyOutcome(accepted.id)
-		o.Detail += "; the history says " + string(o.Outcome)
-		operations = append(operations, o)
+		if o.Outcome = r.historyOutcome(id); o.Outcome != history.Unknown {
+			o.Return = o.Latest
+			o.Detail += "; the history says that it is " + string(o.Outcome)
+		}
+		resolved[i] = o
 	}
-	return operations
+	return resolved
 }
 
 // historyOutcome returns the outcome of an operation by the history; unknown if it has none.

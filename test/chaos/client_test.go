@@ -233,6 +233,7 @@ func (c *client) send(ctx context.Context, t target, id string, o *history.Opera
 			return s.Do(ctx, http.MethodPost, "/vedette/v1/operations", body)
 		})
 		o.Return = c.since()
+		o.Latest = o.Return + operationTimeout // counted from its acceptance, which was before
 		var out outcome
 		if err == nil {
 			err = json.Unmarshal(answer.Body, &out)

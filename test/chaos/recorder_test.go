@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/vedette-io/vedette/test/chaos/history"
 	"github.com/vedette-io/vedette/test/controlplane"
@@ -22,6 +23,8 @@ var kinds = map[string]struct{ path, kind string }{
 
 // recorder records all versions of the objects of a namespace, from the clusters themselves.
 type recorder struct {
+	began time.Time
+
 	mu       sync.Mutex
 	versions map[string][]history.Version // by object
 	creators map[string][]string          // by operation that creates an object of a new name: the names
@@ -102,7 +105,7 @@ func (r *recorder) add(account, kind string, isDeleted bool, o *watchedObject) e
 	if err != nil {
 		return err
 	}
-	v := history.Version{UID: o.Metadata.UID, Version: version, Value: o.value(kind)}
+	v := history.Version{UID: o.Metadata.UID, Version: version, Value: o.value(kind), At: time.Since(r.began)}
 	if isDeleted {
 		v.Value = history.Absent
 	}
@@ -153,8 +156,8 @@ func (r *recorder) failure() error {
 	return r.err
 }
 
-func newRecorder() *recorder {
-	return &recorder{versions: map[string][]history.Version{}, creators: map[string][]string{}}
+func newRecorder(began time.Time) *recorder {
+	return &recorder{began: began, versions: map[string][]history.Version{}, creators: map[string][]string{}}
 }
 
 // sortedVersions orders versions by resourceVersion.

@@ -68,32 +68,41 @@ func TestManyUnknownWrites(t *testing.T) {
 }
 
 func TestEffects(t *testing.T) {
-	cluster := func(values ...string) map[string][]Version {
+	cluster := func(values ...string) map[string][]Version { // a second after each other
 		var versions []Version
 		for i, v := range values {
-			versions = append(versions, Version{UID: "u", Version: uint64(i + 1), Value: v})
+			versions = append(versions, Version{UID: "u", Version: uint64(i + 1), Value: v, At: time.Duration(i+1) * time.Second})
 		}
 		return map[string][]Version{"x": versions}
 	}
+	late := op(Write, "1", Unknown, 1, 0)
+	late.Latest = 2 * time.Second
 	for name, tt := range map[string]struct {
-		ops     []Operation
-		cluster map[string][]Version
-		want    string // part of the only finding; empty for none
+		ops      []Operation
+		cluster  map[string][]Version
+		want     string // part of the only finding; empty for none
+		repeated int
 	}{
 		"once": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Unknown, 3, 0), op(Write, "3", Failed, 3, 4), op(Read, "1", Done, 5, 6)},
-			cluster("1", "2"), ""},
-		"versions of the same value": {[]Operation{op(Write, "1", Done, 1, 2)}, cluster("1", "1"), ""},
-		"deleted and written":        {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 1, 2)}, cluster("1", Absent, "2", Absent), ""},
-		"twice":                      {nil, cluster("1", "2", "1"), `"1" took effect 2 times`},
-		"again after a deletion":     {nil, cluster("1", Absent, "1"), `"1" took effect 2 times`},
-		"never":                      {[]Operation{op(Write, "1", Done, 1, 2)}, cluster("2"), "without effect"},
-		"in spite of a failure":      {[]Operation{op(Write, "1", Failed, 1, 2)}, cluster("1"), "with an effect"},
-		"read but not written":       {[]Operation{op(Read, "7", Done, 1, 2)}, cluster("1"), "never had"},
+			cluster("1", "2"), "", 0},
+		"versions of the same value": {[]Operation{op(Write, "1", Done, 1, 2)}, cluster("1", "1"), "", 0},
+		"deleted and written":        {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 1, 4)}, cluster("1", Absent, "2", Absent), "", 0},
+		"again before it ends":       {[]Operation{op(Write, "1", Done, 1, 9), op(Write, "2", Done, 1, 9)}, cluster("1", "2", "1"), "", 1},
+		"again after it has ended":   {[]Operation{op(Write, "1", Done, 0, 1), op(Write, "2", Done, 1, 9)}, cluster("1", "2", "2", "1"), "after its end", 0},
+		"after its deadline":         {[]Operation{late}, cluster("2", "3", "4", "5", "1"), "after its end", 0},
+		"again by nobody":            {nil, cluster("1", Absent, "1"), "no operation has written it", 0},
+		"never":                      {[]Operation{op(Write, "1", Done, 1, 2)}, cluster("2"), "without effect", 0},
+		"in spite of a failure":      {[]Operation{op(Write, "1", Failed, 1, 2)}, cluster("1"), "with an effect", 0},
+		"read but not written":       {[]Operation{op(Read, "7", Done, 1, 2)}, cluster("1"), "never had", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := CheckEffects(tt.ops, tt.cluster)
+			result := CheckEffects(tt.ops, tt.cluster)
+			got := result.Violations
 			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
 				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if len(result.Repeated) != tt.repeated {
+				t.Errorf("got %v as repeated, want %d", result.Repeated, tt.repeated)
 			}
 		})
 	}
@@ -110,9 +119,9 @@ var (
 )
 
 func TestEvents(t *testing.T) {
-	exists := []Version{{"u", 1, "a"}, {"u", 2, "b"}, {"u", 3, "c"}}
-	gone := append(slices.Clone(exists), Version{"u", 4, Absent})
-	again := append(slices.Clone(gone), Version{"w", 5, "d"})
+	exists := []Version{{UID: "u", Version: 1, Value: "a"}, {UID: "u", Version: 2, Value: "b"}, {UID: "u", Version: 3, Value: "c"}}
+	gone := append(slices.Clone(exists), Version{UID: "u", Version: 4, Value: Absent})
+	again := append(slices.Clone(gone), Version{UID: "w", Version: 5, Value: "d"})
 	for name, tt := range map[string]struct {
 		events  []Event
 		cluster []Version

@@ -45,7 +45,8 @@ type Operation struct {
 	Value   string // written or read
 	Outcome Outcome
 	Call    time.Duration // since the history began
-	Return  time.Duration // the same; 0 if the outcome is unknown
+	Return  time.Duration // the same; without meaning if the outcome is unknown
+	Latest  time.Duration // when a write of unknown outcome has no effect any more; 0 if that is not known
 	Detail  string        // who was asked and what was answered, for people
 }
 
