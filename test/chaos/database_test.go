@@ -3,7 +3,7 @@ package chaos
 import (
 	"context"
 	"database/sql"
-	"errors"
+	"database/sql/driver"
 	"fmt"
 	"net/url"
 	"testing"
@@ -64,16 +64,14 @@ func newMariaDB(t *testing.T, servers int) *database {
 			return err
 		},
 		end: func(context.Context) error {
-			// The connection is closed, and not returned with its lock.
-			_ = locked.Raw(func(any) error { return errClosed })
-			return locked.Close()
+			// The error makes the connection be closed, and not returned with its lock.
+			_ = locked.Raw(func(any) error { return driver.ErrBadConn })
+			return nil
 		},
 	}
 	db.parts = []faults.Part{faults.NewPart("database", append(processFaults(server), hang.faults()...)...)}
 	return db
 }
-
-var errClosed = errors.New("the connection must not be used again")
 
 func newGalera(t *testing.T, servers int, ownNodes bool) *database {
 	cluster := databases.StartGalera(t, databases.Options{Settings: []string{"innodb-flush-log-at-trx-commit=2", "innodb-doublewrite=1"}})

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/vedette-io/vedette/test/clockskew"
 	"github.com/vedette-io/vedette/test/programs"
 )
@@ -31,6 +33,7 @@ var programDir string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	_ = mysql.SetLogger(&mysql.NopLogger{}) // databases that end break connections
 	os.Exit(run(m))
 }
 
