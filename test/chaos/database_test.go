@@ -145,10 +145,10 @@ func (s stalledCommits) pulse(ctx context.Context) error {
 	return nil
 }
 
-func repeat(url string, n int) []string {
+func repeat(text string, n int) []string {
 	urls := make([]string, n)
 	for i := range urls {
-		urls[i] = url
+		urls[i] = text
 	}
 	return urls
 }
@@ -162,18 +162,18 @@ func execAll(ctx context.Context, db *sql.DB, statements ...string) error {
 	return nil
 }
 
-func openMySQL(t *testing.T, url string) *sql.DB {
+func openMySQL(t *testing.T, text string) *sql.DB {
 	t.Helper()
-	dsn, err := databases.MySQLDSN(url)
+	dsn, err := databases.MySQLDSN(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return open(t, "mysql", dsn)
 }
 
-func open(t *testing.T, driver, dsn string) *sql.DB {
+func open(t *testing.T, driverName, dsn string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open(driver, dsn)
+	db, err := sql.Open(driverName, dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (r *reader) follow(ctx context.Context) {
 // take records an event. It reports whether the stream goes on.
 func (r *reader) take(event, data string) bool {
 	var o struct{ Account, Name, UID, ResourceVersion string }
-	e := history.Event{}
+	var e history.Event
 	switch event {
 	case "added", "modified":
 		if err := json.Unmarshal([]byte(data), &o); err != nil {
