@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -362,9 +363,13 @@ func (r *result) check(seed int64) {
 		}
 	}
 	began := time.Now()
+	r.markLate(operations)
 	linear := history.CheckLinearizable(slices.Concat(operations, effects.Repeated), checkTime)
 	t.Logf("%d operations decide about linearizability, checked in %v; %d took effect again before they were answered; %d events repeat the last one",
 		linear.Checked, time.Since(began).Round(time.Millisecond), len(effects.Repeated), repeated)
+	if len(linear.Early) > 0 {
+		t.Logf("linearizable only without reads of effects that were not answered yet: %v", linear.Early)
+	}
 	for _, object := range linear.Inconclusive {
 		t.Logf("%s: the time of the checker did not suffice", object)
 	}
@@ -404,6 +409,45 @@ func (r *result) resolve(operations []history.Operation) []history.Operation {
 		resolved[i] = o
 	}
 	return resolved
+}
+
+var lateEffect = regexp.MustCompile(`msg="write-through failed.* operation=(\S+)`)
+
+// markLate marks the operations of which a server's log says that it could not store the result in time, and that the feed will report it
+// (docs/guarantees.md, "Outcomes without stored objects").
+func (r *result) markLate(operations []history.Operation) {
+	late := map[string]bool{}
+	for _, s := range r.servers {
+		text, err := os.ReadFile(s.Log)
+		if err != nil {
+			r.t.Error(err)
+		}
+		for _, match := range lateEffect.FindAllStringSubmatch(string(text), -1) {
+			late[match[1]] = true
+		}
+	}
+	if err := oracle.ForEachRow(r.t.Context(), r.db.sql, `SELECT id, origin FROM operations`, func(rows *sql.Rows) error {
+		var id, origin string
+		err := rows.Scan(&id, &origin)
+		if late[id] {
+			late[origin] = true // the task
+		}
+		return err
+	}); err != nil {
+		r.t.Error(err)
+	}
+	delete(late, "api") // the origin of operations that belong to no task
+	delete(late, "")
+	marked := 0
+	for i, o := range operations {
+		if late[o.ID] {
+			operations[i].IsLate = true
+			marked++
+		}
+	}
+	if marked > 0 {
+		r.t.Logf("%d operations were answered before their effect could be stored", marked)
+	}
 }
 
 // historyOutcome returns the outcome of an operation by the history; unknown if it has none.

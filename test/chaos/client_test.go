@@ -214,6 +214,7 @@ type outcome struct {
 // operate sends an operation with an id, again and again until it is answered.
 func (c *client) operate(ctx context.Context, t target, o *history.Operation, body object) {
 	id := ulid.Make().String()
+	o.ID = id
 	o.Outcome = c.send(ctx, t, id, o, body)
 	if o.Outcome == history.Unknown {
 		c.mu.Lock()
@@ -238,7 +239,7 @@ func (c *client) send(ctx context.Context, t target, id string, o *history.Opera
 		if err == nil {
 			err = json.Unmarshal(answer.Body, &out)
 		}
-		o.Detail = fmt.Sprintf("%s at %s: %s %d %.200s%.200s", id, s.Name, out.State, answer.Status, out.Message, out.Error.Message)
+		o.Detail = fmt.Sprintf("at %s: %s %d %.200s%.200s", s.Name, out.State, answer.Status, out.Message, out.Error.Message)
 		switch {
 		case err != nil, answer.Status == http.StatusConflict && out.State == "":
 			mayHaveBegun = true // 409 means that another server executes it
@@ -281,10 +282,10 @@ func (c *client) submit(ctx context.Context, o *history.Operation, name string, 
 			_ = json.Unmarshal(answer.Body, &ref) // otherwise it is repeated
 		}
 	}
-	o.Detail = "task " + ref.ID
 	if ref.ID == "" {
 		return
 	}
+	o.ID = "task " + ref.ID
 	for deadline := time.Now().Add(pollFor); time.Now().Before(deadline); sleep(ctx, 50*time.Millisecond) {
 		s := c.server()
 		var task struct {
@@ -304,7 +305,7 @@ func (c *client) submit(ctx context.Context, o *history.Operation, name string, 
 			continue
 		}
 		o.Return = c.since()
-		o.Detail = fmt.Sprintf("task %s at %s: %.200s", ref.ID, s.Name, task.Status.Status)
+		o.Detail = fmt.Sprintf("at %s: %.200s", s.Name, task.Status.Status)
 		if !task.Status.Failed {
 			o.Outcome = history.Done
 		}

@@ -13,21 +13,26 @@ func op(verb Verb, value string, outcome Outcome, from, to int) Operation {
 }
 
 func TestLinearizability(t *testing.T) {
+	late := op(Write, "2", Done, 3, 4)
+	late.IsLate = true
 	for name, tt := range map[string]struct {
 		ops    []Operation
 		wanted bool
 	}{
-		"reads what was written": {[]Operation{op(Write, "1", Done, 1, 2), op(Read, "1", Done, 3, 4)}, true},
-		"a stale read":           {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 4), op(Read, "1", Done, 5, 6)}, false},
-		"a lost write":           {[]Operation{op(Write, "1", Done, 1, 2), op(Read, Absent, Done, 3, 4)}, false},
+		"an effect that was said to come later": {[]Operation{op(Write, "1", Done, 1, 2), late, op(Read, "1", Done, 5, 6), op(Read, "2", Done, 7, 8)}, true},
+		"stale in spite of a later effect":      {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "3", Done, 3, 4), late, op(Read, "1", Done, 5, 6)}, false},
+		"reads what was written":                {[]Operation{op(Write, "1", Done, 1, 2), op(Read, "1", Done, 3, 4)}, true},
+		"a stale read":                          {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 4), op(Read, "1", Done, 5, 6)}, false},
+		"a lost write":                          {[]Operation{op(Write, "1", Done, 1, 2), op(Read, Absent, Done, 3, 4)}, false},
 		"a read during a write may see either": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 9),
 			op(Read, "1", Done, 4, 5), op(Read, "2", Done, 6, 7)}, true},
-		"a read goes back": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 9), op(Read, "2", Done, 4, 5), op(Read, "1", Done, 6, 7)}, false},
+		"a read goes back": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 4), op(Read, "2", Done, 4, 5), op(Read, "1", Done, 6, 7)}, false},
+		"a read goes back before the end, and after it": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 8), op(Read, "2", Done, 4, 5),
+			op(Read, "1", Done, 6, 7), op(Read, "1", Done, 9, 10)}, false},
 		"an unknown write takes effect late": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Unknown, 3, 0), op(Read, "1", Done, 5, 6),
 			op(Read, "2", Done, 50, 60)}, true},
-		"an unknown write never takes effect": {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Unknown, 3, 0), op(Read, "1", Done, 5, 6)}, true},
-		"an unknown write takes effect twice": {[]Operation{op(Write, "2", Unknown, 1, 0), op(Read, "2", Done, 2, 3), op(Write, "3", Done, 4, 5),
-			op(Read, "2", Done, 6, 7)}, false},
+		"an unknown write never takes effect":              {[]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Unknown, 3, 0), op(Read, "1", Done, 5, 6)}, true},
+		"a write takes effect twice":                       {[]Operation{op(Write, "2", Done, 1, 2), op(Read, "2", Done, 3, 3), op(Write, "3", Done, 4, 5), op(Read, "2", Done, 6, 7)}, false},
 		"an unknown write takes effect before it was sent": {[]Operation{op(Read, "1", Done, 1, 2), op(Write, "1", Unknown, 3, 0)}, false},
 		"a failed write has an effect":                     {[]Operation{op(Write, "1", Failed, 1, 2), op(Read, "1", Done, 3, 4)}, false},
 		"a deletion":                                       {[]Operation{op(Write, "1", Done, 1, 2), op(Delete, "", Done, 3, 4), op(Read, Absent, Done, 5, 6)}, true},
@@ -52,6 +57,14 @@ func TestLinearizability(t *testing.T) {
 				t.Errorf("got a picture of %d bytes, %v", page.Len(), err)
 			}
 		})
+	}
+}
+
+// TestEffectsBeforeTheAnswer lets servers show an effect at different times before it is answered.
+func TestEffectsBeforeTheAnswer(t *testing.T) {
+	got := CheckLinearizable([]Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 9), op(Read, "2", Done, 4, 5), op(Read, "1", Done, 6, 7), op(Read, "2", Done, 10, 11)}, 10*time.Second)
+	if len(got.Violations) > 0 || !slices.Equal(got.Early, []string{"x"}) {
+		t.Errorf("got violations %v, early %v, want x as early", got.Violations, got.Early)
 	}
 }
 
