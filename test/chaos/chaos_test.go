@@ -166,7 +166,9 @@ const endTime = 90 * time.Second
 // awaitEnds waits until all tasks and operations have ended.
 func (r *result) awaitEnds() {
 	var found []string
-	if !r.eventually(endTime, func(ctx context.Context) bool {
+	if !r.eventually(endTime, func(context.Context) bool {
+		ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second) // its own, so that the last look says what it sees
+		defer cancel()
 		found = r.running(ctx)
 		return len(found) == 0
 	}) {

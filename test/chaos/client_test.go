@@ -293,6 +293,9 @@ func (c *client) submit(ctx context.Context, o *history.Operation, name string, 
 				Completed, Failed bool
 				Status            string
 			}
+			ResultObjects []struct {
+				ManifestNamesByNamespace map[string][]string
+			}
 		}
 		answer, err := within(ctx, answerTime, func(ctx context.Context) (sharing.Answer, error) {
 			return s.Do(ctx, http.MethodGet, "/task/"+ref.ID, nil)
@@ -306,8 +309,14 @@ func (c *client) submit(ctx context.Context, o *history.Operation, name string, 
 		}
 		o.Return = c.since()
 		o.Detail = fmt.Sprintf("at %s: %.200s", s.Name, task.Status.Status)
-		if !task.Status.Failed {
-			o.Outcome = history.Done
+		if task.Status.Failed {
+			return
+		}
+		o.Outcome = history.Done
+		if o.Verb == history.Delete && len(task.ResultObjects) > 0 && len(task.ResultObjects[0].ManifestNamesByNamespace[c.namespace]) == 0 {
+			// There was nothing to delete, which Clouddriver's API takes for a success. It had no effect that the next reader must see.
+			o.Outcome = history.Failed
+			o.Detail += " (there was nothing to delete)"
 		}
 		return
 	}
