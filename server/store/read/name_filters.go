@@ -11,18 +11,25 @@ import (
 	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
-// nameFilterInterval is how often filters are built: until then searches read accounts that have
-// just appeared, or have many new names.
-const nameFilterInterval = 5 * time.Second
+const (
+	// nameFilterInterval is how often filters are built: until then searches read accounts that have
+	// just appeared, or have many new names.
+	nameFilterInterval = 5 * time.Second
+	// nameFilterUse is for how long after a search filters are built. To build them, the names of all objects are read, and with several
+	// servers that is again each time one of them ends: too much for what nobody asks for.
+	nameFilterUse = time.Hour
+)
 
 // RunNameFilters keeps filters of the names of all accounts until ctx ends, which make searches for
-// rare texts fast. They take some kilobytes per account.
+// rare texts fast, while there are searches. They take some kilobytes per account.
 func (r *Reader) RunNameFilters(ctx context.Context) error {
 	ticker := time.NewTicker(nameFilterInterval)
 	defer ticker.Stop()
 	for {
-		if err := r.BuildNameFilters(ctx); err != nil && ctx.Err() == nil {
-			r.db.Log.Debug("cannot read the names of objects; searches read all objects until they are read", "error", err)
+		if r.isSearched() {
+			if err := r.BuildNameFilters(ctx); err != nil && ctx.Err() == nil {
+				r.db.Log.Debug("cannot read the names of objects; searches read all objects until they are read", "error", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -30,6 +37,12 @@ func (r *Reader) RunNameFilters(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// isSearched reports whether filters were asked for a short time ago.
+func (r *Reader) isSearched() bool {
+	last := r.searched.Load()
+	return last != nil && time.Since(*last) < nameFilterUse
 }
 
 // BuildNameFilters builds the filters that are missing, and those that have become too old. It reads

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/test/databases"
@@ -186,10 +187,17 @@ func TestFiltersFollowAccounts(t *testing.T) {
 	expect("removed", 0, 0)
 }
 
-// TestFiltersAreKept checks that RunNameFilters builds filters at once, and ends with its context.
+// TestFiltersAreKept checks that RunNameFilters builds filters at once if there was a search, and ends with its context.
 func TestFiltersAreKept(t *testing.T) {
 	f := newFixture(t)
 	id := f.id()
+	short, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer end()
+	f.Must(f.RunNameFilters(short)) // it looks before it waits
+	if !f.NameFilters().NeedsBuilding(id) {
+		t.Error("a filter was built although nobody has searched")
+	}
+	f.searchPods("pod-1")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.RunNameFilters(ctx) }()

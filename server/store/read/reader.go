@@ -1,6 +1,7 @@
 package read
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/vedette-io/vedette/server/store/admission"
@@ -22,6 +23,7 @@ type Reader struct {
 	names       *catalog.Accounts
 	locks       *admission.Locks
 	nameFilters *namefilter.Set
+	searched    atomic.Pointer[time.Time] // when filters were last asked for; nil if never
 	totals      feedTotals
 	inventory   inventory
 	maxClusters int // of Spinnaker, per account, that the inventory lists

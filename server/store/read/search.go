@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store/catalog"
@@ -211,7 +212,11 @@ func (c *searchConditions) readAccounts(ctx context.Context, r *Reader, q *Searc
 // leaveOutAccounts leaves out the accounts that cannot have what is searched for. If most may have
 // it, all are read: the condition would cost more than the rows of the others.
 func (c *searchConditions) leaveOutAccounts(ctx context.Context, r *Reader, q *SearchQuery, kinds []int64) {
-	if q.Related != nil || !r.db.KnowsWrites() || !r.versions.IsCurrent() || r.db.CheckLease(ctx) != nil {
+	if q.Related != nil {
+		return
+	}
+	r.searched.Store(new(time.Now()))
+	if !r.db.KnowsWrites() || !r.versions.IsCurrent() || r.db.CheckLease(ctx) != nil {
 		return
 	}
 	pattern, candidates := q.namePattern(c), map[int64]vedette.AccountName{}
