@@ -119,7 +119,7 @@ func (d *declaration) begin(ctx context.Context, tx *sqldb.Tx) error {
 	if err != nil {
 		return err
 	}
-	stored, err := readCoverage(ctx, tx, id)
+	stored, err := readResources(ctx, tx, id)
 	if err != nil {
 		return err
 	}
@@ -145,10 +145,10 @@ func (d *declaration) begin(ctx context.Context, tx *sqldb.Tx) error {
 }
 
 // markKindsUsed keeps the kinds of new feeds from being deleted.
-func (d *declaration) markKindsUsed(ctx context.Context, tx *sqldb.Tx, existing coverage) error {
+func (d *declaration) markKindsUsed(ctx context.Context, tx *sqldb.Tx, existing map[catalog.Feed]storedResource) error {
 	var kinds []int64
 	for key := range d.feeds {
-		if !existing[key] {
+		if _, exists := existing[key]; !exists {
 			kinds = append(kinds, key.KindID)
 		}
 	}
@@ -160,25 +160,39 @@ func (d *declaration) markKindsUsed(ctx context.Context, tx *sqldb.Tx, existing 
 	return err
 }
 
-func (d *declaration) storeFeeds(ctx context.Context, tx *sqldb.Tx, existing coverage) error {
+// storeFeeds inserts new feeds, and updates those whose resources have changed: usually none, when an agent connects again.
+func (d *declaration) storeFeeds(ctx context.Context, tx *sqldb.Tx, existing map[catalog.Feed]storedResource) error {
 	var added [][]any
-	for key, r := range d.feeds {
-		r = sanitizeResource(r)
-		short, err := json.Marshal(r.ShortNames)
+	for key, resource := range d.feeds {
+		r, err := newStoredResource(resource)
 		if err != nil {
-			return fmt.Errorf("write short names: %w", err)
+			return err
 		}
-		if !existing[key] {
-			added = append(added, []any{d.id, key.KindID, key.Namespace, "", string(vedette.FeedPending), "", 0, 0, 0, r.Version, r.Plural,
-				r.Singular, string(short), sqldb.BoolToInt(r.Namespaced)})
+		stored, exists := existing[key]
+		if !exists {
+			added = append(added, []any{d.id, key.KindID, key.Namespace, "", string(vedette.FeedPending), "", 0, 0, 0, r.version, r.plural,
+				r.singular, r.shortNames, r.namespaced})
+			continue
+		}
+		if stored == r {
 			continue
 		}
 		if _, err := tx.Exec(ctx, sqldb.Named("update a feed", `UPDATE feeds SET version = ?, plural = ?, singular = ?, short_names = ?, namespaced = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`),
-			r.Version, r.Plural, r.Singular, string(short), sqldb.BoolToInt(r.Namespaced), d.id, key.KindID, key.Namespace); err != nil {
+			r.version, r.plural, r.singular, r.shortNames, r.namespaced, d.id, key.KindID, key.Namespace); err != nil {
 			return err
 		}
 	}
 	return sqldb.InsertValues(ctx, tx, "feeds", feedColumns, added, "")
+}
+
+func newStoredResource(r vedette.Resource) (storedResource, error) {
+	r = sanitizeResource(r)
+	short, err := json.Marshal(r.ShortNames)
+	if err != nil {
+		return storedResource{}, fmt.Errorf("write short names: %w", err)
+	}
+	return storedResource{version: r.Version, plural: r.Plural, singular: r.Singular, shortNames: string(short),
+		namespaced: sqldb.BoolToInt(r.Namespaced)}, nil
 }
 
 // Limits of what is stored of a resource: the bytes of a name, and the number of short names.
@@ -209,6 +223,9 @@ const removeChunkSize = 2000 // rows per transaction
 // removeWithdrawnFeeds first deletes the objects that no other feed covers, in short transactions,
 // and then the feeds. With them it corrects the counts of feeds that inherit objects.
 func (w *Writer) removeWithdrawnFeeds(ctx context.Context, d *declaration) ([]commit.Change, error) {
+	if len(d.gone) == 0 {
+		return nil, nil
+	}
 	var changes []commit.Change
 	for _, key := range d.gone {
 		removed, err := w.removeFeedObjects(ctx, d, key)

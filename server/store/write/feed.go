@@ -28,17 +28,25 @@ func (c coverage) of(key catalog.Key) (catalog.Feed, bool) {
 	return all, c[all]
 }
 
-var selectCoverage = sqldb.Named("read the feeds of an account", `SELECT kind_id, namespace FROM feeds WHERE account_id = ?`)
+// storedResource is the resource of a feed as its row has it.
+type storedResource struct {
+	version, plural, singular, shortNames string
+	namespaced                            int
+}
 
-func readCoverage(ctx context.Context, tx *sqldb.Tx, accountID int64) (coverage, error) {
-	covered := coverage{}
+var selectResources = sqldb.Named("read the feeds of an account", `SELECT kind_id, namespace, version, plural, singular, short_names, namespaced FROM feeds WHERE account_id = ?`)
+
+// readResources returns the feeds of an account with their resources.
+func readResources(ctx context.Context, tx *sqldb.Tx, accountID int64) (map[catalog.Feed]storedResource, error) {
+	stored := map[catalog.Feed]storedResource{}
 	err := tx.QueryEach(ctx, func(rows *sql.Rows) error {
 		var k catalog.Feed
-		err := rows.Scan(&k.KindID, &k.Namespace)
-		covered[k] = true
+		var r storedResource
+		err := rows.Scan(&k.KindID, &k.Namespace, &r.version, &r.plural, &r.singular, &r.shortNames, &r.namespaced)
+		stored[k] = r
 		return err
-	}, selectCoverage, accountID)
-	return covered, err
+	}, selectResources, accountID)
+	return stored, err
 }
 
 // BeginSnapshot clears a feed's mark, because a snapshot of it begins. If the server crashes

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -123,7 +124,8 @@ func deleteUnusedLabelsets(ctx context.Context, tx *sqldb.Tx, accountID int64) e
 // job and each rollout leaves a set behind.
 const collectThreshold = 4096
 
-// labelGC counts the sets that accounts have gained since the last collection.
+// labelGC counts the sets that accounts have gained since the last collection. A process does not know what earlier ones have
+// counted, so each count begins at a random number: accounts that move between servers all the time are collected as often as others.
 type labelGC struct {
 	mu    sync.Mutex
 	added map[int64]int // by account
@@ -140,12 +142,13 @@ func (l *labelGC) due(accountID int64, added int) bool {
 	if l.added == nil {
 		l.added = map[int64]int{}
 	}
-	l.added[accountID] += added
-	if l.added[accountID] < collectThreshold {
-		return false
+	count, isKnown := l.added[accountID]
+	if !isKnown {
+		count = rand.IntN(collectThreshold)
 	}
-	delete(l.added, accountID)
-	return true
+	count += added
+	l.added[accountID] = count % collectThreshold
+	return count >= collectThreshold
 }
 
 // collectLabels collects an account's unused sets if it is time. The caller holds the account's
