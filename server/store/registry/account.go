@@ -105,6 +105,12 @@ func (r *Registry) Register(ctx context.Context, a vedette.Account) (Account, er
 	if err := a.Name.Validate(); err != nil {
 		return Account{}, err
 	}
+	// Most accounts exist: agents register all of theirs each time they connect. The row is not locked for that, because whoever acquires
+	// the account after this compares its term.
+	stored, err := r.Account(ctx, a.Name)
+	if err == nil && stored.Cluster.Same(a.Cluster) || err != nil && !errors.Is(err, ErrNoAccount) {
+		return stored, err
+	}
 	columns, err := accountColumns(a)
 	if err != nil {
 		return Account{}, fmt.Errorf("%s: %w", action, err)
@@ -268,39 +274,8 @@ func (r *Registry) Acquire(ctx context.Context, account vedette.AccountName, h C
 	defer r.versions.AccountLog.Note(account)
 	var term int64
 	var changed bool
-	err := r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-		var id int64
-		var shape string
-		err := tx.QueryRow(ctx, sqldb.Named("lock the acquired account", `SELECT id, term, shape FROM accounts WHERE name = ?`+tx.Dialect.ForUpdate), string(account)).Scan(&id, &term,
-			&shape)
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrNoAccount
-		}
-		if err != nil {
-			return err
-		}
-		if h.After != nil && term != int64(*h.After) {
-			return ErrOvertaken
-		}
-		if shape != h.Shape {
-			if err := invalidateObjects(ctx, tx, id); err != nil {
-				return err
-			}
-		}
-		if err := FlushFeedLastSeen(ctx, tx, `account_id = ?`, id); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, sqldb.Named("make live feeds pending", `UPDATE feeds SET state = ?, message = '' WHERE account_id = ? AND state IN (?, ?)`),
-			string(vedette.FeedPending), id, string(vedette.FeedLive), string(vedette.FeedSyncing)); err != nil {
-			return err
-		}
-		changed, err = storeAccountDetails(ctx, tx, id, h)
-		if err != nil {
-			return err
-		}
-		term++
-		_, err = tx.Exec(ctx, sqldb.Named("assign a cacher", `UPDATE accounts SET term = ?, holder = ?, server = ?, shape = ?, last_seen = ?, orphaned = 0 WHERE id = ?`),
-			term, string(h.Agent), string(h.Server), h.Shape, sqldb.ToMicros(tx.Now), id)
+	err := r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
+		term, changed, err = acquire(ctx, tx, account, h)
 		return err
 	})
 	if changed {
@@ -313,41 +288,87 @@ func (r *Registry) Acquire(ctx context.Context, account vedette.AccountName, h C
 	return vedette.Term(term), nil
 }
 
-// storeAccountDetails stores what the new cacher reports about its account, and reports whether
+// acquire takes three statements if nothing but the cacher changes, however many feeds the account has: when a server ends, thousands of
+// accounts are acquired at once.
+func acquire(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, h CacherClaim) (term int64, changed bool, err error) {
+	row, err := lockAcquired(ctx, tx, account)
+	if err != nil {
+		return 0, false, err
+	}
+	if h.After != nil && row.term != int64(*h.After) {
+		return 0, false, ErrOvertaken
+	}
+	if row.shape != h.Shape {
+		if err := invalidateObjects(ctx, tx, row.id); err != nil {
+			return 0, false, err
+		}
+	}
+	// The state is assigned last, because MySQL uses it as it is by then.
+	_, err = tx.Exec(ctx, sqldb.Named("make live feeds pending", `UPDATE feeds SET seen = CASE WHEN state = 'live' AND seen < ? THEN ? ELSE seen END, message = '', state = ? WHERE account_id = ? AND state IN (?, ?)`),
+		row.freshness, row.freshness, string(vedette.FeedPending), row.id, string(vedette.FeedLive), string(vedette.FeedSyncing))
+	if err != nil {
+		return 0, false, err
+	}
+	changed, err = row.storeDetails(ctx, tx, h)
+	if err != nil {
+		return 0, false, err
+	}
+	term = row.term + 1
+	_, err = tx.Exec(ctx, sqldb.Named("assign a cacher", `UPDATE accounts SET term = ?, holder = ?, server = ?, shape = ?, last_seen = ?, orphaned = 0 WHERE id = ?`),
+		term, string(h.Agent), string(h.Server), h.Shape, sqldb.ToMicros(tx.Now), row.id)
+	return term, changed, err
+}
+
+// acquiredRow is the row of an account that an agent acquires.
+type acquiredRow struct {
+	id, term, freshness                                             int64
+	shape, uid, host, fingerprint, version, properties, permittedBy string
+	namespaces                                                      sql.NullString
+}
+
+func lockAcquired(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName) (row acquiredRow, err error) {
+	err = tx.QueryRow(ctx, sqldb.Named("lock the acquired account", `SELECT a.id, a.term, COALESCE((SELECT fr.seen FROM freshness fr WHERE fr.id = a.name AND fr.term = a.term), 0),
+		a.shape, a.cluster_uid, a.host, a.fingerprint, a.version, a.properties, a.permitted_by, a.namespaces FROM accounts a WHERE a.name = ?`+tx.Dialect.ForUpdate), string(account)).
+		Scan(&row.id, &row.term, &row.freshness, &row.shape, &row.uid, &row.host, &row.fingerprint, &row.version, &row.properties, &row.permittedBy,
+			&row.namespaces)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNoAccount
+	}
+	return row, err
+}
+
+// storeDetails stores what the new cacher reports about its account, unless it is stored already, and reports whether
 // readers of the account see anything else than before. If RBAC hides the cluster's uid from it,
 // the stored uid stays.
-func storeAccountDetails(ctx context.Context, tx *sqldb.Tx, id int64, h CacherClaim) (changed bool, err error) {
+func (row *acquiredRow) storeDetails(ctx context.Context, tx *sqldb.Tx, h CacherClaim) (changed bool, err error) {
 	if h.Account == nil {
 		return false, nil
 	}
 	a, permittedBy := *h.Account, string(h.Agent)
-	var uid, version, properties, previousPermittedBy string
-	var namespaces sql.NullString
-	err = tx.QueryRow(ctx, sqldb.Named("read the details of an account", `SELECT cluster_uid, version, properties, namespaces, permitted_by FROM accounts WHERE id = ?`), id).Scan(&uid,
-		&version, &properties, &namespaces, &previousPermittedBy)
-	if err != nil {
-		return false, err
-	}
 	if a.Cluster.UID == "" {
-		a.Cluster.UID = uid
+		a.Cluster.UID = row.uid
 	}
 	if h.KeepPermissions {
 		var stored vedette.Properties
-		if err := json.Unmarshal([]byte(properties), &stored); err != nil {
+		if err := json.Unmarshal([]byte(row.properties), &stored); err != nil {
 			return false, fmt.Errorf("read the properties of account %s: %w", a.Name, err)
 		}
-		a.Properties.Permissions, permittedBy = stored.Permissions, previousPermittedBy
+		a.Properties.Permissions, permittedBy = stored.Permissions, row.permittedBy
 	}
 	columns, err := accountColumns(a)
 	if err != nil {
 		return false, err
 	}
 	if h.KeepNamespaces {
-		columns[len(columns)-1] = namespaces
+		columns[len(columns)-1] = row.namespaces
 	}
-	changed = columns[0] != uid || columns[3] != version || columns[4] != properties || !h.KeepNamespaces && !sameText(columns[5], namespaces)
+	permittedBy = sqldb.Sanitize(permittedBy, sqldb.MaxAccountName)
+	changed = columns[0] != row.uid || columns[3] != row.version || columns[4] != row.properties || !h.KeepNamespaces && !sameText(columns[5], row.namespaces)
+	if !changed && columns[1] == row.host && columns[2] == row.fingerprint && permittedBy == row.permittedBy {
+		return false, nil
+	}
 	_, err = tx.Exec(ctx, sqldb.Named("update the details of an account", `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, permitted_by = ? WHERE id = ?`),
-		append(columns, sqldb.Sanitize(permittedBy, sqldb.MaxAccountName), id)...)
+		append(columns, permittedBy, row.id)...)
 	return changed, err
 }
 
