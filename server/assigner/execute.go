@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -312,7 +313,11 @@ func (r *Registry) recordLastSeen(ctx context.Context, last []registry.LastSeen)
 	defer cancel()
 	if err := r.store.RecordLastSeen(ctx, last); err != nil {
 		r.log.WarnContext(ctx, "the last freshness of an agent's accounts is not stored", "error", err)
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endedFreshness = append(r.endedFreshness, slices.DeleteFunc(slices.Clone(last), func(s registry.LastSeen) bool { return s.At.IsZero() })...)
 }
 
 func (r *Registry) notifyAssigned() {

@@ -25,6 +25,7 @@ type termStore interface {
 	Acquire(ctx context.Context, account vedette.AccountName, h registry.CacherClaim) (vedette.Term, error)
 	Release(ctx context.Context, account vedette.AccountName, term vedette.Term, server vedette.ServerID) error
 	RecordLastSeen(ctx context.Context, sightings []registry.LastSeen) error
+	RecordSharedFreshness(ctx context.Context, at time.Time, joining []registry.LastSeen) error
 	Marks(ctx context.Context, account vedette.AccountName) ([]read.FeedStatus, error)
 	ReleaseAll(ctx context.Context) error
 	ReleaseServer(ctx context.Context, server vedette.ServerID) error
@@ -49,8 +50,8 @@ type Registry struct {
 	calls     storeCalls
 	lines     lines // of the log
 
-	storedFreshness map[vedette.AccountName]registry.LastSeen // freshness as stored; used by storeFreshness only
-	receiving       map[assignment.MemberID]int64             // used by tick only
+	storedFreshness sharedFreshness               // used by storeFreshness only
+	receiving       map[assignment.MemberID]int64 // used by tick only
 
 	sharing   *Sharing // nil if no other server uses the database; not changed after the start
 	teller    teller
@@ -68,13 +69,15 @@ type Registry struct {
 	isBusy      func(vedette.AccountName) bool       // nil if no account is ever
 	onAssigned  []func()                             // called when an account has a new cacher
 	effects     []assignment.Effect                  // to execute
-	isExecuting bool                                 // a goroutine executes effects
+	// endedFreshness was stored when terms ended, since storeFreshness last looked.
+	endedFreshness []registry.LastSeen
+	isExecuting    bool // a goroutine executes effects
 }
 
 // New returns an empty registry of one server. The caller must call Close.
 func New(server vedette.ServerID, cfg assignment.Config, b termStore, r registrar, log *slog.Logger) *Registry {
 	created := &Registry{server: server, store: b, registrar: r, log: log, calls: newStoreCalls(), fleet: assignment.New(withServer(cfg, server)),
-		receiving: map[assignment.MemberID]int64{}, members: map[assignment.MemberID]*Member{},
+		storedFreshness: newSharedFreshness(), receiving: map[assignment.MemberID]int64{}, members: map[assignment.MemberID]*Member{},
 		requests: map[assignment.Request]chan<- assignment.Reply{}, changes: map[assignment.Request]accountChange{},
 		following: following{heard: map[vedette.ServerID]time.Time{}},
 		looks:     looks{names: map[vedette.AccountName]vedette.Term{}, added: make(chan struct{}, 1)}}
@@ -175,28 +178,38 @@ const freshnessInterval = 15 * time.Second // at which it is stored
 
 // storeFreshness stores the freshness of the accounts for which it has changed.
 func (r *Registry) storeFreshness(ctx context.Context) {
-	var changed []registry.LastSeen
-	stored := map[vedette.AccountName]registry.LastSeen{}
+	r.mu.Lock()
+	ended := r.endedFreshness
+	r.endedFreshness = nil
+	r.mu.Unlock()
+	r.storedFreshness.ended(ended)
+	var current []registry.LastSeen
 	for _, h := range r.holders() {
-		if h.member == nil {
-			continue
+		if h.member != nil {
+			current = append(current, h.member.lastSeen(h.account, h.term))
 		}
-		current := h.member.lastSeen(h.account, h.term)
-		if update := changesOf(current, r.storedFreshness[h.account]); isKnown(update) {
-			changed = append(changed, update)
+	}
+	p := r.storedFreshness.plan(time.Now(), current)
+	if err := r.storePlan(ctx, p); err != nil && ctx.Err() == nil {
+		r.log.Warn("retrying to store freshness", "accounts", len(current), "error", err)
+	}
+}
+
+func (r *Registry) storePlan(ctx context.Context, p freshnessPlan) error {
+	if len(p.separate) > 0 {
+		if err := r.store.RecordLastSeen(ctx, p.separate); err != nil {
+			return err
 		}
-		stored[h.account] = current
 	}
-	if len(changed) == 0 {
-		return
+	r.storedFreshness.storedSeparately(p)
+	if p.at.IsZero() {
+		return nil
 	}
-	if err := r.store.RecordLastSeen(ctx, changed); err != nil {
-		if ctx.Err() == nil {
-			r.log.Warn("retrying to store freshness", "accounts", len(changed), "error", err)
-		}
-		return
+	if err := r.store.RecordSharedFreshness(ctx, p.at, p.joining); err != nil {
+		return err
 	}
-	r.storedFreshness = stored
+	r.storedFreshness.joined(p)
+	return nil
 }
 
 // holder is who reports an account.

@@ -26,6 +26,7 @@ type memoryStore struct {
 	rows       map[vedette.AccountName]*registry.Account
 	seenCounts []int               // number of accounts in each call of RecordLastSeen
 	sightings  []registry.LastSeen // with which it was called
+	shared     []time.Time         // stored by RecordSharedFreshness
 	stored     []registry.LastSeen
 	failTake   func() error                          // if set, makes Acquire fail after it took effect
 	locked     map[vedette.AccountName]chan struct{} // accounts whose Release waits until the channel is closed
@@ -169,6 +170,20 @@ func (m *memoryStore) RecordLastSeen(ctx context.Context, sightings []registry.L
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stored = append(m.stored, sightings...)
+	return nil
+}
+
+func (m *memoryStore) RecordSharedFreshness(ctx context.Context, at time.Time, joining []registry.LastSeen) error {
+	m.mu.Lock()
+	m.seenCounts = append(m.seenCounts, len(joining))
+	m.mu.Unlock()
+	if err := m.waitWhileHung(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shared = append(m.shared, at)
+	m.stored = append(m.stored, joining...)
 	return nil
 }
 

@@ -79,6 +79,10 @@ func (m *sharedStore) ReleaseAll(context.Context) error { return nil }
 
 func (m *sharedStore) RecordLastSeen(context.Context, []registry.LastSeen) error { return nil }
 
+func (m *sharedStore) RecordSharedFreshness(context.Context, time.Time, []registry.LastSeen) error {
+	return nil
+}
+
 func (m *sharedStore) Marks(context.Context, vedette.AccountName) ([]read.FeedStatus, error) {
 	return []read.FeedStatus{{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}, Mark: "1", State: vedette.FeedLive}}, nil
 }

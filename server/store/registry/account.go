@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,7 @@ type Registry struct {
 	names        *catalog.Accounts
 	locks        *admission.Locks
 	writeThrough *writethrough.State
+	process      string // which the accounts follow that are as fresh as most, see RecordSharedFreshness
 }
 
 // Parts are what a Registry shares with other parts of the store.
@@ -46,7 +48,9 @@ type Parts struct {
 }
 
 // New returns the registry of a database.
-func New(p Parts) *Registry { return &Registry{p.DB, p.Versions, p.Accounts, p.Locks, p.WriteThrough} }
+func New(p Parts) *Registry {
+	return &Registry{p.DB, p.Versions, p.Accounts, p.Locks, p.WriteThrough, rand.Text()}
+}
 
 // Prepare prepares what runs in each operation: SQLite takes as long to parse it as to execute it.
 func (r *Registry) Prepare(ctx context.Context) error {
@@ -327,7 +331,7 @@ type acquiredRow struct {
 }
 
 func lockAcquired(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName) (row acquiredRow, err error) {
-	err = tx.QueryRow(ctx, sqldb.Named("lock the acquired account", `SELECT a.id, a.term, COALESCE((SELECT fr.seen FROM freshness fr WHERE fr.id = a.name AND fr.term = a.term), 0),
+	err = tx.QueryRow(ctx, sqldb.Named("lock the acquired account", `SELECT a.id, a.term, `+freshnessOfRow+`,
 		a.shape, a.cluster_uid, a.host, a.fingerprint, a.version, a.properties, a.permitted_by, a.namespaces FROM accounts a WHERE a.name = ?`+tx.Dialect.ForUpdate), string(account)).
 		Scan(&row.id, &row.term, &row.freshness, &row.shape, &row.uid, &row.host, &row.fingerprint, &row.version, &row.properties, &row.permittedBy,
 			&row.namespaces)
@@ -415,7 +419,10 @@ func (r *Registry) releaseWhere(ctx context.Context, where string, args ...any) 
 	err = r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		n, err = tx.Exec(ctx, sqldb.Named("release accounts", `UPDATE accounts SET holder = '', server = '', term = term + 1, orphaned = CASE WHEN orphaned > 0 THEN orphaned ELSE ? END
 			WHERE name IS NOT NULL AND `+where), append([]any{sqldb.ToMicros(tx.Now)}, args...)...)
-		return err
+		if err != nil {
+			return err
+		}
+		return deleteProcessFreshness(ctx, tx)
 	})
 	return n, r.db.WrapError("release accounts", err)
 }
@@ -492,7 +499,7 @@ const selectTerm = `SELECT id, term FROM accounts WHERE name = ?`
 
 var selectAccount = sqldb.Named("read the account", selectAccounts+` AND a.name = ?`)
 
-const selectAccounts = `SELECT a.name, a.cluster_uid, a.host, a.fingerprint, a.version, a.shape, a.properties, a.namespaces, a.term, a.holder, a.server, a.registered, a.last_seen, a.orphaned, a.permitted_by, a.settled, a.complete, COALESCE(fr.seen, 0)
+const selectAccounts = `SELECT a.name, a.cluster_uid, a.host, a.fingerprint, a.version, a.shape, a.properties, a.namespaces, a.term, a.holder, a.server, a.registered, a.last_seen, a.orphaned, a.permitted_by, a.settled, a.complete, ` + Freshness + `
 	FROM accounts a` + JoinFreshness + `WHERE a.name IS NOT NULL`
 
 // Accounts returns all accounts, ordered by name.

@@ -25,22 +25,15 @@ type LastSeen struct {
 	HasEnded bool
 }
 
-// RecordLastSeen stores one LastSeen per account. Each account has one row of its own for it, so
-// that little is written while nothing changes, and no account is locked, except for those whose feeds fail; readers join the rows.
+// RecordLastSeen stores one LastSeen per account, in a row of its own, so that no account is locked, except for those whose feeds
+// fail; readers join the rows. The accounts do not follow RecordSharedFreshness from then on.
 // When a term ends, FlushFeedLastSeen copies the time to the account's feeds.
 func (r *Registry) RecordLastSeen(ctx context.Context, entries []LastSeen) error {
 	sorted := slices.SortedFunc(slices.Values(entries), func(a, b LastSeen) int { return cmp.Compare(a.Account, b.Account) })
 	live := slices.DeleteFunc(slices.Clone(sorted), func(entry LastSeen) bool { return entry.At.IsZero() })
-	for chunk := range slices.Chunk(live, 250) {
-		rows := make([][]any, len(chunk))
-		for i, entry := range chunk {
-			rows[i] = []any{string(entry.Account), int64(entry.Term), sqldb.ToMicros(entry.At)}
-		}
-		err := r.db.WriteLowPriority(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-			return sqldb.RecordSeen(ctx, tx, rows)
-		})
-		if err != nil {
-			return r.db.WrapError(fmt.Sprintf("record the freshness of %d accounts", len(chunk)), err)
+	for chunk := range slices.Chunk(live, seenChunkSize) {
+		if err := r.recordSeen(ctx, chunk, ""); err != nil {
+			return err
 		}
 	}
 	var errs []error // an account that is locked must not keep the others from being recorded
@@ -56,6 +49,45 @@ func (r *Registry) RecordLastSeen(ctx context.Context, entries []LastSeen) error
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// seenChunkSize is the number of rows in one transaction.
+const seenChunkSize = 250
+
+// recordSeen stores the rows of accounts, which follow a process; empty for none.
+func (r *Registry) recordSeen(ctx context.Context, entries []LastSeen, process string) error {
+	rows := make([]sqldb.Seen, len(entries))
+	for i, entry := range entries {
+		rows[i] = sqldb.Seen{ID: string(entry.Account), Term: int64(entry.Term), At: sqldb.ToMicros(entry.At), Process: process}
+	}
+	err := r.db.WriteLowPriority(ctx, func(ctx context.Context, tx *sqldb.Tx) error { return sqldb.RecordSeen(ctx, tx, rows) })
+	return r.db.WrapError(fmt.Sprintf("record the freshness of %d accounts", len(rows)), err)
+}
+
+// RecordSharedFreshness stores up to when all accounts are complete that follow this process, in one row, and lets others follow it too,
+// which are as fresh. Those that become less fresh must be stored by RecordLastSeen before the next call. So nearly nothing is
+// written while nothing changes. An account follows in one term.
+func (r *Registry) RecordSharedFreshness(ctx context.Context, at time.Time, joining []LastSeen) error {
+	err := r.db.WriteLowPriority(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+		return sqldb.RecordProcessSeen(ctx, tx, sqldb.Seen{ID: r.process, At: sqldb.ToMicros(at)})
+	})
+	if err != nil {
+		return r.db.WrapError("record the freshness of the server's accounts", err)
+	}
+	sorted := slices.SortedFunc(slices.Values(joining), func(a, b LastSeen) int { return cmp.Compare(a.Account, b.Account) })
+	for chunk := range slices.Chunk(sorted, seenChunkSize) {
+		if err := r.recordSeen(ctx, chunk, r.process); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteProcessFreshness deletes the rows of processes that no account follows any more. A process that runs writes its row again.
+func deleteProcessFreshness(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, sqldb.Named("delete the freshness of processes", `DELETE FROM process_freshness WHERE NOT EXISTS (SELECT 1 FROM freshness fr
+		JOIN accounts a ON a.name = fr.id AND a.term = fr.term WHERE fr.process = process_freshness.id AND fr.followed = fr.term)`))
+	return err
 }
 
 // recordComplete stores up to when the failing feeds of an account were complete.
@@ -80,30 +112,35 @@ func (r *Registry) recordComplete(ctx context.Context, entry LastSeen) error {
 	return err
 }
 
-// JoinFreshness is for queries that call the accounts "a".
-const JoinFreshness = ` LEFT JOIN freshness fr ON fr.id = a.name AND fr.term = a.term `
+// JoinFreshness is for queries that call the accounts "a". Freshness is the time that they then read.
+const (
+	JoinFreshness = ` LEFT JOIN ` + freshnessOfAccount
+	Freshness     = `COALESCE(` + laterFreshness + `, 0)`
+)
+
+const (
+	// freshnessOfAccount joins the row of an account, and the row of the process that it follows.
+	freshnessOfAccount = `freshness fr ON fr.id = a.name AND fr.term = a.term LEFT JOIN process_freshness pf ON pf.id = fr.process AND fr.followed = fr.term `
+	// freshnessOfRow is for queries that lock the row of an account, because a lock must not concern what is joined.
+	freshnessOfRow = `COALESCE((SELECT ` + laterFreshness + ` FROM freshness fr LEFT JOIN process_freshness pf ON pf.id = fr.process AND fr.followed = fr.term WHERE fr.id = a.name AND fr.term = a.term), 0)`
+	laterFreshness = `CASE WHEN pf.seen > fr.seen THEN pf.seen ELSE fr.seen END`
+)
 
 // FlushFeedLastSeen copies LastSeen to the rows of live feeds, before they stop being live or the
 // account's term ends. The condition is on feeds.
 func FlushFeedLastSeen(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
-	const fromFreshness = `FROM accounts a JOIN freshness fr ON fr.id = a.name AND fr.term = a.term WHERE a.id = feeds.account_id`
-	_, err := tx.Exec(ctx, sqldb.Named("update the freshness of feeds", `UPDATE feeds SET seen = (SELECT fr.seen `+fromFreshness+`) WHERE state = 'live' AND `+where+
-		` AND EXISTS (SELECT 1 `+fromFreshness+` AND fr.seen > feeds.seen)`), args...)
-	if err != nil {
-		return err
-	}
-	return nil
+	const fromFreshness = `FROM accounts a JOIN ` + freshnessOfAccount + `WHERE a.id = feeds.account_id`
+	_, err := tx.Exec(ctx, sqldb.Named("update the freshness of feeds", `UPDATE feeds SET seen = (SELECT `+laterFreshness+` `+fromFreshness+`) WHERE state = 'live' AND `+where+
+		` AND EXISTS (SELECT 1 `+fromFreshness+` AND `+laterFreshness+` > feeds.seen)`), args...)
+	return err
 }
 
 // flushAccountLastSeen copies LastSeen to the rows of accounts, on which the condition is.
 func flushAccountLastSeen(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
-	const fromFreshness = `FROM freshness fr WHERE fr.id = accounts.name AND fr.term = accounts.term`
-	_, err := tx.Exec(ctx, sqldb.Named("update the freshness of accounts", `UPDATE accounts SET last_seen = (SELECT fr.seen `+fromFreshness+`) WHERE `+where+` AND EXISTS (SELECT 1 `+
-		fromFreshness+` AND fr.seen > accounts.last_seen)`), args...)
-	if err != nil {
-		return err
-	}
-	return nil
+	const fromFreshness = `FROM freshness fr LEFT JOIN process_freshness pf ON pf.id = fr.process AND fr.followed = fr.term WHERE fr.id = accounts.name AND fr.term = accounts.term`
+	_, err := tx.Exec(ctx, sqldb.Named("update the freshness of accounts", `UPDATE accounts SET last_seen = (SELECT `+laterFreshness+` `+fromFreshness+`) WHERE `+where+` AND EXISTS (SELECT 1 `+
+		fromFreshness+` AND `+laterFreshness+` > accounts.last_seen)`), args...)
+	return err
 }
 
 // flushAndDeleteLastSeen copies LastSeen to the rows of an account and its feeds, and deletes it,

@@ -41,6 +41,8 @@ type Dialect struct {
 	// OnConflictUpdate returns the clause with which an insert updates columns of an existing
 	// row with the same id, if that row meets a condition.
 	OnConflictUpdate func(where string, columns []string) string
+	// hasNoLaterTerm is such a condition: the row of freshness is not of a later term.
+	hasNoLaterTerm string
 	// size returns the bytes of all tables and indexes.
 	size func(ctx context.Context, db *sql.DB) (int64, error)
 

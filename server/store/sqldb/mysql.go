@@ -34,6 +34,7 @@ func mysqlDialect() Dialect {
 		ForUpdate:         " FOR UPDATE",
 		insert:            InsertValues,
 		OnConflictUpdate:  onDuplicateKeyClause,
+		hasNoLaterTerm:    "VALUES(term) >= term",
 		size:              mysqlSize,
 		translateError:    translateMySQLError,
 		isRetryable:       isMySQLRetryable,

@@ -33,6 +33,7 @@ func postgresDialect() Dialect {
 		isolation:         sql.LevelReadCommitted,
 		insert:            postgresInsert,
 		OnConflictUpdate:  onConflictClause,
+		hasNoLaterTerm:    "excluded.term >= freshness.term",
 		size:              postgresSize,
 		translateError:    translatePostgresError,
 		isRetryable:       isPostgresRetryable,

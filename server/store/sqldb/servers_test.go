@@ -188,7 +188,8 @@ func TestEvictedServersWriteNothing(t *testing.T) {
 func TestMigrationsBesideOlderServers(t *testing.T) {
 	onLeasedDatabases(t, func(t *testing.T, url string) {
 		older := openShared(t, url, "older")
-		compatible := fstest.MapFS{"00018_later.sql": {Data: []byte("-- +goose Up\n-- Compatible from: 16\nALTER TABLE accounts ADD COLUMN later INT NOT NULL DEFAULT 0;\n")}}
+		next := fmt.Sprintf("%05d_later.sql", known+1)
+		compatible := fstest.MapFS{next: {Data: []byte("-- +goose Up\n-- Compatible from: 16\nALTER TABLE accounts ADD COLUMN later INT NOT NULL DEFAULT 0;\n")}}
 		s, err := store.Open(t.Context(), sharing(url, "newer").WithLater(compatible))
 		if err != nil {
 			t.Fatal(err)
@@ -197,8 +198,8 @@ func TestMigrationsBesideOlderServers(t *testing.T) {
 		if _, err := older.Register(t.Context(), vedette.Account{Name: "prod", Cluster: vedette.Cluster{UID: "u"}}); err != nil {
 			t.Error(err)
 		}
-		breaking := fstest.MapFS{"00018_later.sql": compatible["00018_later.sql"],
-			"00019_later.sql": {Data: []byte("-- +goose Up\n-- Compatible from: 19\nALTER TABLE accounts ADD COLUMN later2 INT NOT NULL DEFAULT 0;\n")}}
+		breaking := fstest.MapFS{next: compatible[next], fmt.Sprintf("%05d_later.sql", known+2): {
+			Data: fmt.Appendf(nil, "-- +goose Up\n-- Compatible from: %d\nALTER TABLE accounts ADD COLUMN later2 INT NOT NULL DEFAULT 0;\n", known+2)}}
 		_, err = store.Open(t.Context(), sharing(url, "newest").WithLater(breaking))
 		if vedette.KindOf(err) != vedette.Conflict || !strings.Contains(err.Error(), "which server older of version 1.2.3 cannot use") {
 			t.Errorf("got %v, want a conflict that names the older server", err)

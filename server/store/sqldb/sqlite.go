@@ -40,6 +40,7 @@ func sqliteDialect() Dialect {
 		SingleWriter:      true,
 		insert:            InsertValues,
 		OnConflictUpdate:  onConflictClause,
+		hasNoLaterTerm:    "excluded.term >= freshness.term",
 		size:              sqliteSize,
 		translateError:    translateSQLiteError,
 		isRetryable:       func(error) bool { return false },

@@ -137,16 +137,41 @@ func (d *DB) CheckWritable(ctx context.Context) error {
 // probeWrite writes a row that means nothing, because no account has an empty name.
 func (d *DB) probeWrite(ctx context.Context) error {
 	return d.WriteLowPriority(ctx, func(ctx context.Context, tx *Tx) error {
-		return RecordSeen(ctx, tx, [][]any{{"", int64(0), ToMicros(time.Now())}})
+		return RecordSeen(ctx, tx, []Seen{{At: ToMicros(time.Now())}})
 	})
 }
 
-// RecordSeen stores rows with a name, a term and a time, instead of those of the same names.
-func RecordSeen(ctx context.Context, tx *Tx, rows [][]any) error {
-	return tx.Insert(ctx, "freshness", freshnessColumns, rows, tx.Dialect.OnConflictUpdate("1 = 1", []string{"term", "seen"}))
+// Seen says up to when something is complete: an account in a term, or whatever follows a process.
+type Seen struct {
+	ID   string // of the account or the process
+	Term int64
+	At   int64 // in microseconds
+	// Process is that which the account follows; empty for none.
+	Process string
 }
 
-var freshnessColumns = Columns("id text", "term bigint", "seen bigint")
+// RecordSeen stores the rows of accounts instead of those that they have, unless these are of later terms.
+func RecordSeen(ctx context.Context, tx *Tx, all []Seen) error {
+	rows := make([][]any, len(all))
+	for i, s := range all {
+		followed := int64(0)
+		if s.Process != "" {
+			followed = s.Term
+		}
+		rows[i] = []any{s.ID, s.Term, s.At, s.Process, followed}
+	}
+	return tx.Insert(ctx, "freshness", freshnessColumns, rows, tx.Dialect.OnConflictUpdate(tx.Dialect.hasNoLaterTerm, []string{"term", "seen", "process", "followed"}))
+}
+
+// RecordProcessSeen stores the row of a process.
+func RecordProcessSeen(ctx context.Context, tx *Tx, s Seen) error {
+	return tx.Insert(ctx, "process_freshness", processFreshnessColumns, [][]any{{s.ID, s.At}}, tx.Dialect.OnConflictUpdate("1 = 1", []string{"seen"}))
+}
+
+var (
+	freshnessColumns        = Columns("id text", "term bigint", "seen bigint", "process text", "followed bigint")
+	processFreshnessColumns = Columns("id text", "seen bigint")
+)
 
 // DiskSpace is the room on the file system of a database.
 type DiskSpace struct{ Free, Total uint64 }

@@ -444,6 +444,7 @@ var Accounts = map[string]func(*testing.T, *store.Store){
 			t.Errorf("account: got last seen %v, want before %v", row.LastSeen, at)
 		}
 	},
+	"accounts follow the freshness of their server": testSharedFreshness,
 	"their namespaces": testNamespaces,
 	"an account that does not exist": func(t *testing.T, s *store.Store) {
 		_, err := s.Acquire(t.Context(), "nobody", registry.CacherClaim{Agent: "a", Server: "s"})
@@ -590,4 +591,55 @@ func testAccountNamesAtTheSameMoment(t *testing.T, s *store.Store) {
 			t.Errorf("round %d: got %d accounts with similar names, want 1", round, registered)
 		}
 	}
+}
+
+// testSharedFreshness lets two accounts follow their server, and one of them leave it again in each way there is.
+func testSharedFreshness(t *testing.T, s *store.Store) {
+	at := time.Now().Add(-time.Hour).Truncate(time.Microsecond).UTC()
+	pods := storetest.FeedOf(storetest.Pods)
+	newLive := func(account vedette.AccountName) *storetest.Writer {
+		w, mark := storetest.NewWriter(t, s, account), vedette.Mark("7")
+		w.Commit(commit.Batch{Feeds: []commit.FeedUpdate{{Feed: pods, State: vedette.FeedLive, Mark: &mark}}})
+		return w
+	}
+	share := func(minutes int, joining ...*storetest.Writer) {
+		t.Helper()
+		var all []registry.LastSeen
+		for _, w := range joining {
+			all = append(all, registry.LastSeen{Account: w.Account, Term: w.Term, At: at})
+		}
+		if err := s.RecordSharedFreshness(t.Context(), at.Add(time.Duration(minutes)*time.Minute), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(what string, account vedette.AccountName, minutes int) {
+		t.Helper()
+		want := at.Add(time.Duration(minutes) * time.Minute)
+		if f := storetest.FeedStatus(t, s, account, pods); !f.LastSeen.Equal(want) {
+			t.Errorf("%s: got feed %s last seen %v, want %v", what, account, f.LastSeen, want)
+		}
+	}
+	stays, leaves := newLive("stays"), newLive("leaves")
+	share(0, stays, leaves)
+	expect("joined", "leaves", 0)
+	share(1)
+	expect("all are as fresh", "leaves", 1)
+	if row, err := s.Account(t.Context(), "leaves"); err != nil || row.LastSeen.Before(at.Add(time.Minute)) {
+		t.Errorf("got account last seen %v, %v", row.LastSeen, err)
+	}
+	recordLastSeen(t, leaves, at.Add(time.Minute))
+	share(2)
+	expect("it is stored separately", "leaves", 1)
+	share(2, leaves)
+	expect("it joins again", "leaves", 2)
+	recordLastSeen(t, &storetest.Writer{Store: s, Account: "leaves", Term: leaves.Term - 1}, at.Add(-time.Minute))
+	expect("what an earlier term stores late counts no more", "leaves", 2)
+	storetest.Acquire(t, s, "leaves")
+	share(3)
+	expect("another term does not follow", "leaves", 2)
+	if err := s.ReleaseAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	share(4)
+	expect("the server has ended", "stays", 3)
 }
