@@ -1,0 +1,174 @@
+package scale
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	serverCount  = flag.Int("servers", 3, "number of servers; 1 uses the database alone, and is not killed")
+	agentCount   = flag.Int("agents", 60, "number of agents")
+	accountCount = flag.Int("accounts", 150, "number of accounts, which the agents share evenly")
+	objectCount  = flag.Int("objects", 20, "number of objects of each account")
+	changeRate   = flag.Float64("changes", 50, "changes a second in all accounts, where something is measured under load")
+	loadTime     = flag.Duration("load", 5*time.Second, "how long changes go on before their cost and the growth of the database are measured")
+	idleTime     = flag.Duration("idle", settleTime, "how long nothing happens before what idle servers write is measured")
+	operations   = flag.Int("operations", 50, "accounts of a killed server that are sent operations")
+	durable      = flag.Bool("durable", false, "let the database wait for the disk at each commit")
+	profiles     = flag.String("profiles", "", "existing `directory` for profiles of the servers; profiling takes time of its own")
+	limits       = flag.Bool("limits", true, "check what does not depend on how fast the machine is")
+)
+
+// measurement is one run.
+type measurement struct {
+	*installation
+	table
+	steady rate // of the database, under load
+}
+
+// TestServers runs agents at servers that share a database, and kills one of the servers twice: while nothing changes, and under load.
+func TestServers(t *testing.T) {
+	m := &measurement{installation: newInstallation(t)}
+	defer func() { t.Log("\n" + m.table.String()) }()
+	m.start()
+	m.idle()
+	if *serverCount > 1 {
+		m.reconnect()
+	}
+	m.underLoad()
+}
+
+// start connects the agents, gives them their accounts, and measures the memory that both take.
+func (m *measurement) start() {
+	empty := m.memory()
+	m.startAgents()
+	m.awaitConnected()
+	m.pause(time.Second) // so that the first heartbeats are handled
+	withAgents := m.memory()
+	m.add("memory of a server without agents", mib(empty/int64(*serverCount)), "")
+	m.add("memory per agent, all servers", kib(float64(withAgents-empty)/float64(*agentCount)), fmt.Sprintf("%d agents without accounts", *agentCount))
+	began, before := time.Now(), m.database.load()
+	m.giveAccounts()
+	took, l := time.Since(began), m.database.load()
+	m.add("first sync of all accounts", seconds(took), fmt.Sprintf("%d accounts of %d objects, %d statements", *accountCount, *objectCount, l.statements-before.statements))
+	m.expectEachOnce()
+	m.pause(time.Second)
+	m.add("memory per account, all servers", kib(float64(m.memory()-withAgents)/float64(*accountCount)), "")
+	for _, s := range m.servers {
+		m.saveProfile(s, "heap", "synced", nil)
+	}
+}
+
+// idle measures what is written while nothing happens. The first sync is followed by work that ends, such as analyzing tables.
+func (m *measurement) idle() {
+	m.pause(settleTime)
+	before, tables, cpu := m.database.load(), m.database.tables(), m.cpu()
+	m.pause(*idleTime)
+	r, spent := m.database.load().since(before), m.cpu()-cpu
+	m.add("idle: rows written a second and server", fmt.Sprintf("%.2f", r.written/float64(*serverCount)), fmt.Sprintf("in %v", *idleTime))
+	m.add("idle: statements a second and server", fmt.Sprintf("%.1f", r.statements/float64(*serverCount)), "")
+	m.add("idle: processor time of all servers", fmt.Sprintf("%.1f %% of a core", 100*spent.Seconds()/idleTime.Seconds()), "")
+	for name, u := range difference(m.database.tables(), tables) {
+		if u.written > 0 {
+			m.add("idle: rows of "+name, fmt.Sprintf("%d written", u.written), "")
+		}
+	}
+	if most := maxIdleRows * float64(*serverCount); *limits && r.written > most {
+		m.t.Errorf("idle servers write %.2f rows a second, want at most %.2f:\n%s", r.written, most, strings.Join(m.database.statements("", 20), "\n"))
+	}
+}
+
+// maxIdleRows is how many rows an idle server may write in a second: one, by a timer that may be a little early.
+const maxIdleRows = 1.1
+
+// reconnect kills a server while nothing changes. Its agents connect to the others, for which no row of an object may be used.
+func (m *measurement) reconnect() {
+	m.database.resetStatements()
+	tables, lists := m.database.tables(), m.clusters.Counts()
+	took := m.kill(0, nil)
+	m.pause(settleTime)
+	used, accounts := difference(m.database.tables(), tables), took.accounts
+	m.logStatements()
+	m.add("reconnect without changes: all accounts live", seconds(took.live), fmt.Sprintf("%d accounts", accounts))
+	m.add("reconnect without changes: statements per account", fmt.Sprintf("%.1f", float64(took.work.statements)/float64(accounts)),
+		fmt.Sprintf("%.1f rows written", float64(took.work.written)/float64(accounts)))
+	for _, name := range []string{"objects", "labels", "labelsets", "dictionaries"} {
+		u := used[name]
+		m.add("reconnect without changes: rows of "+name, fmt.Sprintf("%d read, %d written", u.read, u.written), "")
+		if *limits && u != (tableUse{}) {
+			m.t.Errorf("the reconnect of agents without changes has read %d and written %d rows of %s, want none; statements:\n%s", u.read, u.written, name,
+				strings.Join(m.database.statements(`\m(from|join|into|update)\s+`+name+`\M`, 10), "\n"))
+		}
+	}
+	if n := m.clusters.Counts().Minus(lists).ObjectLists(); n != 0 {
+		m.t.Errorf("the reconnect of agents without changes has listed %d pages of objects, want none", n)
+	}
+	m.restart(0)
+}
+
+// logStatements logs what was executed most often since the last reset.
+func (m *measurement) logStatements() {
+	if testing.Verbose() {
+		m.t.Logf("statements:\n%s", strings.Join(m.database.statements("", 40), "\n"))
+	}
+}
+
+// restart starts a server again, which gets no agents: they stay where they are.
+func (m *measurement) restart(i int) {
+	m.servers[i].Start()
+	m.awaitReady(m.servers[i])
+}
+
+// underLoad measures what changes and operations cost, and kills a server meanwhile.
+func (m *measurement) underLoad() {
+	ctx, cancel := context.WithCancel(m.t.Context())
+	var changing sync.WaitGroup
+	changing.Go(func() { m.clusters.Churn(ctx, *changeRate/float64(*accountCount)) })
+	defer changing.Wait()
+	defer cancel()
+	m.pause(min(*loadTime, settleTime))
+	before, size, cpu, steps := m.database.load(), m.database.size(), m.cpu(), m.clusters.Steps()
+	for _, s := range m.servers {
+		if *profiles != "" {
+			go m.saveProfile(s, "profile", "steady", url.Values{"seconds": {fmt.Sprint(int(loadTime.Seconds()))}})
+		}
+	}
+	m.pause(*loadTime)
+	changes, spent := m.clusters.Steps()-steps, m.cpu()-cpu
+	m.steady = m.database.load().since(before)
+	m.add("processor time of all servers per 1,000 changes", fmt.Sprintf("%.0f ms", 1000*float64(spent.Milliseconds())/float64(changes)),
+		fmt.Sprintf("%d changes in %v", changes, *loadTime))
+	m.add("database: statements a second under load", fmt.Sprintf("%.0f", m.steady.statements), fmt.Sprintf("%.0f rows written, busy %.0f ms a second", m.steady.written, m.steady.busy))
+	m.add("database: growth per 1,000 changes", kib(1000*float64(m.database.size()-size)/float64(changes)),
+		fmt.Sprintf("from %s", mib(size)))
+	if *serverCount == 1 {
+		return
+	}
+	m.database.resetStatements()
+	k := m.kill(1, m.operate(1))
+	m.logStatements()
+	m.report(k)
+	m.expectEachOnce()
+}
+
+// report reports how a server was replaced under load.
+func (m *measurement) report(k killed) {
+	m.add("kill -9: operations work again", k.operations.String(), fmt.Sprintf("aim: p99 3 s; %d of %d accounts", k.operations.n, k.accounts))
+	m.add("kill -9: all accounts live", seconds(k.live), fmt.Sprintf("aim: 15 s; half after %s", seconds(k.half)))
+	for _, window := range []time.Duration{5 * time.Second, 15 * time.Second} {
+		r := k.rateWithin(window)
+		m.add(fmt.Sprintf("kill -9: database in the first %v", window), fmt.Sprintf("%.0f statements/s, %.0f rows/s, busy %.0f ms/s", r.statements, r.written, r.busy),
+			fmt.Sprintf("%.1f, %.1f and %.1f × as under load before (aim: 2)", r.statements/m.steady.statements, r.written/m.steady.written, r.busy/m.steady.busy))
+	}
+}
+
+func mib(bytes int64) string         { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }
+func kib(bytes float64) string       { return fmt.Sprintf("%.0f KiB", math.Round(bytes/(1<<10))) }
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
