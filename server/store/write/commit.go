@@ -190,6 +190,10 @@ func (w *Writer) applyFeeds(ctx context.Context, tx *sqldb.Tx, p *plan) error {
 	keys := slices.SortedFunc(maps.Keys(p.feeds), func(a, b catalog.Feed) int {
 		return catalog.Key{KindID: a.KindID, Namespace: a.Namespace}.Compare(catalog.Key{KindID: b.KindID, Namespace: b.Namespace})
 	})
+	keys, err := setLive(ctx, tx, p, keys)
+	if err != nil {
+		return err
+	}
 	for _, key := range keys {
 		if err := updateFeed(ctx, tx, p.baseline.accountID, key, p.feeds[key], p.countDelta[key]); err != nil {
 			return fmt.Errorf("update a feed: %w", err)

@@ -245,6 +245,33 @@ func (w *Writer) feedRows(ctx context.Context, accountID int64, feed catalog.Fee
 	return rows, err
 }
 
+// setLive makes those feeds live of all namespaces of which a plan changes nothing else, with one statement, and returns the other feeds:
+// when an agent connects again, all feeds of its accounts become live. Feeds without a row are returned too.
+func setLive(ctx context.Context, tx *sqldb.Tx, p *plan, keys []catalog.Feed) (others []catalog.Feed, err error) {
+	var kinds []int64
+	for _, key := range keys {
+		u := p.feeds[key]
+		u.Feed = vedette.Feed{}
+		if u == (commit.FeedUpdate{State: vedette.FeedLive}) && p.countDelta[key] == 0 && key.Namespace == "" {
+			kinds = append(kinds, key.KindID)
+		} else {
+			others = append(others, key)
+		}
+	}
+	if len(kinds) < 2 {
+		return keys, nil
+	}
+	where, args := sqldb.Conditions{sqldb.Cond("account_id = ?", p.baseline.accountID), sqldb.Cond("namespace = ''"), tx.Dialect.In("kind_id", kinds)}.Where()
+	n, err := tx.Exec(ctx, sqldb.Named("make feeds live", `UPDATE feeds SET state = ?, message = ''`+where), append([]any{string(vedette.FeedLive)}, args...)...)
+	if err != nil {
+		return nil, fmt.Errorf("make %d feeds live: %w", len(kinds), err)
+	}
+	if n != int64(len(kinds)) {
+		return keys, nil
+	}
+	return others, nil
+}
+
 // updateFeed writes a feed update, and adds countDelta to the number of objects.
 func updateFeed(ctx context.Context, tx *sqldb.Tx, accountID int64, key catalog.Feed, u commit.FeedUpdate, countDelta int64) error {
 	if u.State != "" && u.State != vedette.FeedLive {
