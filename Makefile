@@ -22,6 +22,7 @@
 # make chart-node  installs the chart on a real node, as root
 # make release VERSION=v0.1.0   builds images, packages and archives into dist/; KEY=FILE signs them
 # make push REPOSITORY=ghcr.io/vedette-io   sends the images of dist/ to a registry
+# make fleet-servers  measures 2,000 agents at three servers, and the loss of one
 # make bench     measures, and writes docs/performance.md
 # make bench-ops measures what operations cost alone, and writes that
 # make bench-api measures Clouddriver's list endpoints on three databases, for about an hour
@@ -38,7 +39,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: replication bench-replication chart chart-node terraform rbac upgrade kubernetes-versions all help build demo quick test test-databases test-vault controlplane prometheus convergence chaos hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint assignments fmt generate verify-generate release push bench bench-ops bench-api clean
+.PHONY: fleet-servers replication bench-replication chart chart-node terraform rbac upgrade kubernetes-versions all help build demo quick test test-databases test-vault controlplane prometheus convergence chaos hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint assignments fmt generate verify-generate release push bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -256,6 +257,12 @@ release:
 REPOSITORY ?=
 push:
 	@go run -C tools/release . push --from '$(abspath $(DIST))' $(REPOSITORY)
+
+# Agents with simulated clusters at servers that share a PostgreSQL database, one of which is killed. FLAGS are those of the test, for
+# example "-servers 1 -agents 200 -accounts 500 -load 10m". make test runs the same with few agents.
+fleet-servers: test-databases
+	go test ./test/scale -tags $(TAGS) -run TestServers -timeout 24h -v -limits=false -durable -agents 2000 -accounts 5000 -changes 200 -operations 500 \
+		-idle 1m -load 2m $(FLAGS)
 
 bench: controlplane test-databases
 	go run ./bench --write docs/performance.md
