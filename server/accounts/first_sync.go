@@ -18,7 +18,7 @@ import (
 // syncStore is the part of the store that FirstSyncs uses.
 type syncStore interface {
 	ChangedAccounts(since uint64) versions.AccountChanges
-	AccountSyncs(ctx context.Context) ([]registry.Sync, error)
+	AccountSyncs(ctx context.Context, names ...vedette.AccountName) ([]registry.Sync, error)
 	Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]read.FeedStatus, error)
 	MarkSettled(ctx context.Context, account vedette.AccountName, term vedette.Term, complete bool) error
 }
@@ -60,6 +60,8 @@ const (
 	// maxFirstSyncs is of how many accounts the feeds are read at once. While thousands of accounts synchronize, each
 	// of their feeds changes several times.
 	maxFirstSyncs = 100
+	// maxNamedSyncs is how many accounts a query names. If more have changed, it reads all.
+	maxNamedSyncs = 1000
 )
 
 // Run looks at accounts that have changed until ctx ends.
@@ -93,7 +95,11 @@ func (f *FirstSyncs) step(ctx context.Context) error {
 	if f.mark = changed.Mark; len(f.pending) == 0 && !changed.All {
 		return nil
 	}
-	all, err := f.store.AccountSyncs(ctx)
+	var names []vedette.AccountName // all
+	if !changed.All && len(f.pending) <= maxNamedSyncs {
+		names = slices.Sorted(maps.Keys(f.pending))
+	}
+	all, err := f.store.AccountSyncs(ctx, names...)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -106,11 +107,13 @@ func (m *syncMemory) ChangedAccounts(since uint64) (changes versions.AccountChan
 	return changes
 }
 
-func (m *syncMemory) AccountSyncs(context.Context) (all []registry.Sync, err error) {
+func (m *syncMemory) AccountSyncs(_ context.Context, names ...vedette.AccountName) (all []registry.Sync, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, row := range m.rows {
-		all = append(all, *row)
+		if len(names) == 0 || slices.Contains(names, row.Account) {
+			all = append(all, *row)
+		}
 	}
 	return all, m.err
 }

@@ -17,9 +17,11 @@ type Sync struct {
 	FirstSync
 }
 
-// AccountSyncs returns the first synchronizations of all accounts, ordered by name. It reads much less than Accounts.
-func (r *Registry) AccountSyncs(ctx context.Context) ([]Sync, error) {
+// AccountSyncs returns the first synchronizations of those of the accounts that exist, or of all if none is given, ordered by name. It reads
+// much less than Accounts.
+func (r *Registry) AccountSyncs(ctx context.Context, names ...vedette.AccountName) ([]Sync, error) {
 	syncs := []Sync{}
+	where, args := AccountCondition(names)
 	err := r.db.QueryEach(ctx, func(rows *sql.Rows) error {
 		var name string
 		var term, settled, complete int64
@@ -27,7 +29,7 @@ func (r *Registry) AccountSyncs(ctx context.Context) ([]Sync, error) {
 		syncs = append(syncs, Sync{vedette.AccountName(name), vedette.Term(term), FirstSync{sqldb.FromMicros(settled),
 			sqldb.FromMicros(complete)}})
 		return err
-	}, sqldb.Named("read first synchronizations", `SELECT name, term, settled, complete FROM accounts WHERE name IS NOT NULL ORDER BY name`))
+	}, sqldb.Named("read first synchronizations", `SELECT a.name, a.term, a.settled, a.complete FROM accounts a WHERE a.name IS NOT NULL AND `+where+` ORDER BY a.name`), args...)
 	return syncs, r.db.WrapError("read how far the accounts are synchronized", err)
 }
 

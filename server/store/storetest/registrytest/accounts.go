@@ -79,6 +79,10 @@ var Accounts = map[string]func(*testing.T, *store.Store){
 			if err != nil || rowErr != nil || len(syncs) != 1 || syncs[0].Account != "prod" || syncs[0].Term != row.Term || syncs[0].FirstSync != row.FirstSync {
 				t.Fatalf("got %+v, %v and account %+v, %v, want the same of prod", syncs, err, row, rowErr)
 			}
+			named, err := s.AccountSyncs(t.Context(), "prod", "none")
+			if other, otherErr := s.AccountSyncs(t.Context(), "none"); err != nil || otherErr != nil || !slices.Equal(named, syncs) || len(other) > 0 {
+				t.Fatalf("got %+v, %v of named accounts and %+v, %v of one that does not exist", named, err, other, otherErr)
+			}
 			return row.FirstSync
 		}
 		mark := func(step string, term vedette.Term, complete, wantSettled, wantComplete bool) registry.FirstSync {
