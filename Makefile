@@ -261,7 +261,7 @@ push:
 # Agents with simulated clusters at servers that share a PostgreSQL database, one of which is killed. FLAGS are those of the test, for
 # example "-servers 1 -agents 200 -accounts 500 -load 10m". make test runs the same with few agents.
 fleet-servers: test-databases
-	go test ./test/scale -tags $(TAGS) -run TestServers -timeout 24h -v -limits=false -durable -agents 2000 -accounts 5000 -changes 200 -operations 500 \
+	go test ./test/scale -tags $(TAGS) -run TestServers -count=1 -timeout 24h -v -limits=false -durable -agents 2000 -accounts 5000 -changes 200 -operations 500 \
 		-idle 1m -load 2m $(FLAGS)
 
 bench: controlplane test-databases
