@@ -15,7 +15,7 @@ const (
 )
 
 // sharedFreshness decides how the freshness of accounts is stored: once for all that are fresh, so that nearly nothing is written however
-// many they are, and separately for the others. It does no I/O.
+// many they are, and separately for the others. It does no I/O. docs/decisions/0193 says more.
 //
 // No stored time may be later than the account's. So an account that is less fresh is stored separately before the
 // time of all rises. One whose answer from the store was lost may follow or not.
