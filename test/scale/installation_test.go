@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -386,16 +387,34 @@ func (in *installation) saveProfile(s *server, name, when string, query url.Valu
 	}
 }
 
-// memory returns the resident memory of all running servers in bytes, after a collection.
-func (in *installation) memory() (bytes int64) {
+// memory is what all running servers have.
+type memory struct {
+	resident int64
+	inUse    int64 // of the heap and of stacks, after a collection
+}
+
+// memory measures the memory of all running servers. Resident memory falls only slowly after work has ended.
+func (in *installation) memory() (m memory) {
 	in.t.Helper()
 	for _, s := range in.servers {
-		if s.IsRunning() {
-			in.profile(s, "heap", url.Values{"gc": {"1"}})
-			bytes += in.usage(s).RSS
+		if !s.IsRunning() {
+			continue
 		}
+		text := string(in.profile(s, "heap", url.Values{"gc": {"1"}, "debug": {"1"}}))
+		m.inUse += in.number(text, "# HeapInuse = ") + in.number(text, "# Stack = ")
+		m.resident += in.usage(s).RSS
 	}
-	return bytes
+	return m
+}
+
+// number returns the number that follows a text.
+func (in *installation) number(text, after string) (n int64) {
+	in.t.Helper()
+	_, rest, found := strings.Cut(text, after)
+	if _, err := fmt.Sscan(rest, &n); err != nil || !found {
+		in.t.Errorf("a profile of the heap has no number after %q", after)
+	}
+	return n
 }
 
 func (in *installation) usage(s *server) process.Usage {
