@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -317,7 +316,11 @@ func (r *Registry) recordLastSeen(ctx context.Context, last []registry.LastSeen)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.endedFreshness = append(r.endedFreshness, slices.DeleteFunc(slices.Clone(last), func(s registry.LastSeen) bool { return s.At.IsZero() })...)
+	for _, seen := range last {
+		if !seen.At.IsZero() {
+			r.endedFreshness = append(r.endedFreshness, seen)
+		}
+	}
 }
 
 func (r *Registry) notifyAssigned() {

@@ -119,8 +119,8 @@ func (in *installation) awaitReady(s *server) {
 	})
 }
 
-// never is longer than a test takes. Bookmarks and verifications go on while nothing happens, and would be counted as what idle servers
-// write, and as what reconnects read: a bookmark whose version is new writes a row, and a verification reads a feed and writes a row.
+// never is longer than a test takes. Verifications go on while nothing happens, and would be counted as what idle servers
+// write, and as what reconnects read: each reads a feed, and writes a row.
 const never = 10_000 * time.Hour
 
 func (in *installation) startClusters() {
@@ -129,7 +129,7 @@ func (in *installation) startClusters() {
 	for _, k := range kinds {
 		objects[k.kind] = max(1, int(k.share*float64(*objectCount)))
 	}
-	f, err := fleet.Start(fleet.Config{Clusters: *accountCount, Objects: objects, Seed: 23, Bookmarks: never})
+	f, err := fleet.Start(fleet.Config{Clusters: *accountCount, Objects: objects, Seed: 23})
 	if err != nil {
 		in.t.Fatal(err)
 	}

@@ -333,8 +333,8 @@ type acquiredRow struct {
 func lockAcquired(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName) (row acquiredRow, err error) {
 	err = tx.QueryRow(ctx, sqldb.Named("lock the acquired account", `SELECT a.id, a.term, `+freshnessOfRow+`,
 		a.shape, a.cluster_uid, a.host, a.fingerprint, a.version, a.properties, a.permitted_by, a.namespaces FROM accounts a WHERE a.name = ?`+tx.Dialect.ForUpdate), string(account)).
-		Scan(&row.id, &row.term, &row.freshness, &row.shape, &row.uid, &row.host, &row.fingerprint, &row.version, &row.properties, &row.permittedBy,
-			&row.namespaces)
+		Scan(&row.id, &row.term, &row.freshness, &row.shape, &row.uid, &row.host, &row.fingerprint, &row.version, &row.properties,
+			&row.permittedBy, &row.namespaces)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoAccount
 	}
@@ -367,7 +367,8 @@ func (row *acquiredRow) storeDetails(ctx context.Context, tx *sqldb.Tx, h Cacher
 		columns[len(columns)-1] = row.namespaces
 	}
 	permittedBy = sqldb.Sanitize(permittedBy, sqldb.MaxAccountName)
-	changed = columns[0] != row.uid || columns[3] != row.version || columns[4] != row.properties || !h.KeepNamespaces && !sameText(columns[5], row.namespaces)
+	changed = columns[0] != row.uid || columns[3] != row.version || columns[4] != row.properties ||
+		!h.KeepNamespaces && !sameText(columns[5], row.namespaces)
 	if !changed && columns[1] == row.host && columns[2] == row.fingerprint && permittedBy == row.permittedBy {
 		return false, nil
 	}

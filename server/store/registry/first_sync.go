@@ -17,8 +17,8 @@ type Sync struct {
 	FirstSync
 }
 
-// AccountSyncs returns the first synchronizations of those of the accounts that exist, or of all if none is given, ordered by name. It reads
-// much less than Accounts.
+// AccountSyncs returns the first synchronizations of those of the accounts that exist, or of all if none is given, ordered by name. It
+// reads much less than Accounts.
 func (r *Registry) AccountSyncs(ctx context.Context, names ...vedette.AccountName) ([]Sync, error) {
 	syncs := []Sync{}
 	where, args := AccountCondition(names)

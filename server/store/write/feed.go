@@ -261,7 +261,8 @@ func setLive(ctx context.Context, tx *sqldb.Tx, p *plan, keys []catalog.Feed) (o
 	if len(kinds) < 2 {
 		return keys, nil
 	}
-	where, args := sqldb.Conditions{sqldb.Cond("account_id = ?", p.baseline.accountID), sqldb.Cond("namespace = ''"), tx.Dialect.In("kind_id", kinds)}.Where()
+	where, args := sqldb.Conditions{sqldb.Cond("account_id = ?", p.baseline.accountID), sqldb.Cond("namespace = ''"),
+		tx.Dialect.In("kind_id", kinds)}.Where()
 	n, err := tx.Exec(ctx, sqldb.Named("make feeds live", `UPDATE feeds SET state = ?, message = ''`+where), append([]any{string(vedette.FeedLive)}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("make %d feeds live: %w", len(kinds), err)

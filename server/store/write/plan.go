@@ -238,9 +238,16 @@ func (w *Writer) collectFeedUpdates(ctx context.Context, p *plan) error {
 		if u.Mark != nil && !sqldb.IsValidText(string(*u.Mark), sqldb.MaxVersion) {
 			return vedette.Errorf(vedette.Invalid, "the mark of feed %s is not valid text of at most %d bytes", u.Feed, sqldb.MaxVersion)
 		}
-		p.feeds[key] = u
+		if _, isNeeded := p.feeds[key]; isNeeded || !isStored(u, p.baseline.marks[key]) {
+			p.feeds[key] = u
+		}
 	}
 	return nil
+}
+
+// isStored reports whether an update changes nothing: the mark of a bookmark is often the stored one where nothing changes.
+func isStored(u commit.FeedUpdate, mark vedette.Mark) bool {
+	return u.Mark != nil && *u.Mark == mark && u == (commit.FeedUpdate{Feed: u.Feed, Mark: u.Mark})
 }
 
 // effect returns what a plan changes for readers.
