@@ -2,10 +2,12 @@ package write_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
 	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/storetest"
 	"github.com/vedette-io/vedette/test/databases"
 )
@@ -40,5 +42,29 @@ func TestFeedsBecomeLiveTogether(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBookmarksOfStoredMarksWriteNothing commits bookmarks of a feed, and counts the transactions.
+func TestBookmarksOfStoredMarksWriteNothing(t *testing.T) {
+	transactions := 0
+	f := newFixtureWith(t, sqldb.Config{URL: "sqlite:" + t.TempDir() + "/test.db", OnTransaction: func(sqldb.TransactionResult, time.Duration) { transactions++ }})
+	for _, tt := range []struct {
+		name   string
+		mark   vedette.Mark
+		update commit.FeedUpdate
+		want   int
+	}{
+		{"a new mark", "7", commit.FeedUpdate{}, 1}, {"the same mark", "7", commit.FeedUpdate{}, 0},
+		{"the same mark with a state", "7", commit.FeedUpdate{State: vedette.FeedLive}, 1}, {"another mark", "8", commit.FeedUpdate{}, 1},
+		{"an earlier mark", "7", commit.FeedUpdate{}, 1},
+	} {
+		before := transactions
+		tt.update.Feed, tt.update.Mark = storetest.PodFeed, &tt.mark
+		_, err := f.Commit(t.Context(), commit.Batch{Account: "prod", Term: f.Term, Feeds: []commit.FeedUpdate{tt.update}})
+		f.Must(err)
+		if got := transactions - before; got != tt.want || f.Feed().Mark != tt.mark {
+			t.Errorf("%s: got %d transactions and mark %s, want %d and %s", tt.name, got, f.Feed().Mark, tt.want, tt.mark)
+		}
 	}
 }
