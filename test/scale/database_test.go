@@ -188,6 +188,14 @@ func (d *database) liveAccounts(except vedette.ServerID) (n int) {
 	return n
 }
 
+// followers returns how many accounts follow the freshness of their servers, and have been synchronized for the first time: nothing of that
+// is written again while nothing changes.
+func (d *database) followers() (n int) {
+	d.t.Helper()
+	d.query(`SELECT count(*) FROM freshness fr JOIN accounts a ON a.name = fr.id AND a.term = fr.term WHERE fr.followed = fr.term AND a.complete > 0`, nil, &n)
+	return n
+}
+
 // resetStatements makes statements return what is executed from now on. Loads before and after have no difference.
 func (d *database) resetStatements() {
 	d.t.Helper()

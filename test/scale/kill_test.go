@@ -100,7 +100,10 @@ func (m *measurement) operate(except int) func([]vedette.AccountName) quantiles 
 
 // other returns one of the servers that were not killed.
 func (m *measurement) other(except, n int) *server {
-	others := slices.DeleteFunc(slices.Clone(m.servers), func(s *server) bool { return s == m.servers[except] })
+	others := slices.DeleteFunc(slices.Clone(m.servers), func(s *server) bool { return s == m.servers[except] || !s.isUp() })
+	if len(others) == 0 {
+		m.t.Fatal("no server runs any more: all were evicted, because the machine has too much to do")
+	}
 	return others[n%len(others)]
 }
 

@@ -99,9 +99,12 @@ func (m *measurement) undisturbed(what string, measure func() bool) bool {
 	return false
 }
 
-// idle measures what is written while nothing happens. The first sync is followed by work that ends, such as analyzing tables.
+// idle measures what is written while nothing happens. The first sync is followed by work that ends, such as storing up to when each account
+// is complete for the first time.
 func (m *measurement) idle() {
+	m.await("the freshness of all accounts", func() bool { return m.database.followers() == *accountCount })
 	m.pause(settleTime)
+	m.database.resetStatements()
 	var r rate
 	var used map[string]tableUse
 	var spent time.Duration
