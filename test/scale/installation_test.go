@@ -403,6 +403,7 @@ func (in *installation) memory() (m memory) {
 		if !s.isUp() {
 			continue
 		}
+		in.profile(s, "heap", url.Values{"gc": {"1"}}) // pools give up what they keep after the second collection
 		text := string(in.profile(s, "heap", url.Values{"gc": {"1"}, "debug": {"1"}}))
 		m.inUse += in.number(text, "# HeapInuse = ") + in.number(text, "# Stack = ")
 		m.resident += in.usage(s).RSS
