@@ -167,7 +167,8 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 		parts = append(parts, part{"upstream", v.remote.Run})
 	}
 	if v.members != nil {
-		parts = append(parts, part{"servers", v.members.Run}, part{"drain", func(ctx context.Context) error { return announceDrain(ctx, st, v.assignments) }},
+		parts = append(parts, part{"servers", v.members.Run},
+			part{"drain", func(ctx context.Context) error { return announceDrain(ctx, st, v.assignments) }},
 			part{"caches of other servers", v.coherence.Run},
 			part{"other servers", func(context.Context) error {
 				defer stopDispatching()

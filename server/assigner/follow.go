@@ -2,7 +2,6 @@ package assigner
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -26,8 +25,8 @@ type Sharing struct {
 	Servers servers
 	// IsAlive reports whether a server is alive, as far as is known. It may use the database.
 	IsAlive func(context.Context, vedette.ServerID) bool
-	// Listen opens a stream on which another server tells about its agents, until its context ends. Each call of the function that it returns waits
-	// for what is told next.
+	// Listen opens a stream on which another server tells about its agents, until its context ends. Each call of the function that it
+	// returns waits for what is told next.
 	Listen func(ctx context.Context, server vedette.ServerID) (next func() (Told, error), err error)
 }
 
@@ -118,7 +117,7 @@ func (r *Registry) followServer(ctx context.Context, s sqldb.SharingServer) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := r.followOnce(ctx, s.ID)
-		r.log.Debug("another server does not tell about its agents", "server", s.ID, slog.Any("error", err))
+		r.log.Debug("another server does not tell about its agents", "server", s.ID, "error", err)
 		if time.Since(began) > assignment.PeerTimeout {
 			wait.Reset()
 		}

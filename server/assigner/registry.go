@@ -76,8 +76,9 @@ type Registry struct {
 
 // New returns an empty registry of one server. The caller must call Close.
 func New(server vedette.ServerID, cfg assignment.Config, b termStore, r registrar, log *slog.Logger) *Registry {
-	created := &Registry{server: server, store: b, registrar: r, log: log, calls: newStoreCalls(), fleet: assignment.New(withServer(cfg, server)),
-		storedFreshness: newSharedFreshness(), receiving: map[assignment.MemberID]int64{}, members: map[assignment.MemberID]*Member{},
+	created := &Registry{server: server, store: b, registrar: r, log: log, calls: newStoreCalls(),
+		fleet: assignment.New(withServer(cfg, server)), storedFreshness: newSharedFreshness(),
+		receiving: map[assignment.MemberID]int64{}, members: map[assignment.MemberID]*Member{},
 		requests: map[assignment.Request]chan<- assignment.Reply{}, changes: map[assignment.Request]accountChange{},
 		following: following{heard: map[vedette.ServerID]time.Time{}},
 		looks:     looks{names: map[vedette.AccountName]vedette.Term{}, added: make(chan struct{}, 1)}}

@@ -28,7 +28,8 @@ type BalanceConfig struct {
 }
 
 func (c BalanceConfig) withDefaults() BalanceConfig {
-	return BalanceConfig{IsWithinServer: c.IsWithinServer, Settle: cmp.Or(max(0, c.Settle), 30*time.Second), Tenure: cmp.Or(max(0, c.Tenure), 2*time.Minute),
+	return BalanceConfig{IsWithinServer: c.IsWithinServer,
+		Settle: cmp.Or(max(0, c.Settle), 30*time.Second), Tenure: cmp.Or(max(0, c.Tenure), 2*time.Minute),
 		Pause: cmp.Or(max(0, c.Pause), 3*time.Second)}
 }
 

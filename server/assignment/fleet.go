@@ -2,8 +2,8 @@
 // account, one is its cacher. The others are standbys. The one with the fewest objects takes over as
 // soon as the cacher is gone, and accounts are moved between agents that have registered them alike.
 //
-// Agents of other servers that share the database may report accounts too. The server of the cacher decides about an account: it offers it to
-// another server, which acquires it or declines (docs/decisions/0190).
+// Agents of other servers that share the database may report accounts too. The server of the cacher decides about an account: it offers
+// it to another server, which acquires it or declines (docs/decisions/0190).
 //
 // A Fleet is a state machine: events go in, effects come out. It does no I/O, reads no clock and has no
 // lock. Package assigner executes the effects and returns what comes of them as events.

@@ -179,17 +179,21 @@ var ErrOutdated = vedette.Errorf(vedette.Conflict, "another agent has taken over
 func (f *Fleet) loseTo(a *account, e *Elsewhere) {
 	former := f.members[a.cacher]
 	f.carry(a, nil)
-	a.cacher, a.increase, a.gap = 0, nil, cacherGap{}
+	a.cacher = 0
+	a.increase = nil
+	a.gap = cacherGap{}
 	f.setElsewhere(a, e)
 	f.send(former, Assignment{Account: a.name, Role: Standby})
-	f.log.Info("an agent of another server reports the account now", "account", a.name, "agent", e.Agent, "server", e.Server, "former", former.ID)
+	f.log.Info("an agent of another server reports the account now", "account", a.name, "agent", e.Agent, "server", e.Server,
+		"former", former.ID)
 }
 
 // setElsewhere notes that the store has given an account to an agent of another server. So it needs nothing any more of what this server
 // was about to do.
 func (f *Fleet) setElsewhere(a *account, e *Elsewhere) {
 	a.elsewhere, a.handover = e, false
-	a.unreleased, a.uncertain, a.releasedTerm = false, false, 0
+	a.unreleased, a.uncertain = false, false
+	a.releasedTerm = 0
 	f.endDeferral(a)
 	f.endOffer(a, e)
 }

@@ -100,7 +100,8 @@ func toTold(m *peerproto.Told) (assigner.Told, error) {
 			Reason: assignment.ChangeReason(o.GetReason()), Weight: o.GetWeight(), Load: o.GetLoad()})
 	}
 	for _, d := range m.GetDeclined() {
-		t.Declined = append(t.Declined, assigner.Declined{Account: vedette.AccountName(d.GetAccount()), Number: assignment.Attempt(d.GetNumber())})
+		t.Declined = append(t.Declined, assigner.Declined{Account: vedette.AccountName(d.GetAccount()),
+			Number: assignment.Attempt(d.GetNumber())})
 	}
 	return t, nil
 }

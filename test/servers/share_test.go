@@ -23,10 +23,10 @@ import (
 // cacherOf returns the agent that reports an account, as a server says.
 func (s *oneServer) cacherOf(account vedette.AccountName) string {
 	s.in.t.Helper()
-	for agent, accounts := range s.cachers() {
+	for id, accounts := range s.cachers() {
 		for _, name := range accounts {
 			if name == string(account) {
-				return agent
+				return id
 			}
 		}
 	}
@@ -179,10 +179,10 @@ func TestSilentAgentIsReplacedFromAnotherServer(t *testing.T) {
 	}
 }
 
-func roleOf(s *oneServer, agent, account string) (role string) {
+func roleOf(s *oneServer, id, account string) (role string) {
 	s.eachAgent(func(a agentView) {
 		for _, held := range a.Accounts {
-			if a.ID == agent && held.Name == account {
+			if a.ID == id && held.Name == account {
 				role = held.Role
 			}
 		}
@@ -191,9 +191,9 @@ func roleOf(s *oneServer, agent, account string) (role string) {
 }
 
 // connectedFor returns how long an agent is connected to a server; 0 if it is not.
-func connectedFor(s *oneServer, agent string) (d time.Duration) {
+func connectedFor(s *oneServer, id string) (d time.Duration) {
 	s.eachAgent(func(a agentView) {
-		if a.ID == agent {
+		if a.ID == id {
 			d = time.Since(a.Connected)
 		}
 	})
