@@ -104,10 +104,13 @@ func (r *Registry) assigned() map[vedette.AccountName]vedette.Term {
 }
 
 // readAssigned reads who has accounts, and lets the fleet compare. An account without a row was removed. What was known is older than what
-// is read, so a later term in the store is that of another server.
-func (r *Registry) readAssigned(ctx context.Context, known map[vedette.AccountName]vedette.Term) error {
+// is read, so a later term in the store is that of another server. After an error, nothing more is read.
+func (r *Registry) readAssigned(ctx context.Context, known map[vedette.AccountName]vedette.Term) (err error) {
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(known)), maxNamedAccounts) {
-		rows, err := r.store.Assigned(ctx, chunk)
+		var rows []registry.Assigned
+		if err == nil {
+			rows, err = r.store.Assigned(ctx, chunk)
+		}
 		stored := map[vedette.AccountName]registry.Assigned{}
 		for _, row := range rows {
 			stored[row.Account] = row
@@ -123,11 +126,8 @@ func (r *Registry) readAssigned(ctx context.Context, known map[vedette.AccountNa
 			}
 			r.step(looked)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }
 
 // looks are accounts about which the fleet wants to know who has them.
