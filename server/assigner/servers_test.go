@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,13 +321,14 @@ func TestServerThatDrainsOffersItsAccounts(t *testing.T) {
 		first := w.join("s0", "a", "busy", "idle", "alone")
 		w.join("s1", "b", "busy", "idle")
 		time.Sleep(2 * time.Second)
-		isBusy := true
-		w.servers["s0"].SetBusy(func(name vedette.AccountName) bool { return name == "busy" && isBusy })
+		var isBusy atomic.Bool
+		isBusy.Store(true)
+		w.servers["s0"].SetBusy(func(name vedette.AccountName) bool { return name == "busy" && isBusy.Load() })
 		w.servers["s0"].Drain()
 		w.expectHolder("idle", "b at s1")
 		w.expectHolder("busy", "a at s0")
 		w.expectHolder("alone", "a at s0")
-		isBusy = false
+		isBusy.Store(false)
 		time.Sleep(2 * time.Second)
 		w.expectHolder("busy", "b at s1")
 		w.servers["s0"].AwaitOffers(t.Context())
