@@ -412,6 +412,9 @@ func (w *peers) endServer(i int) {
 func (w *peers) settleFor(rounds int) {
 	for range rounds {
 		for range 12 {
+			if w.isQuiet() {
+				break
+			}
 			for i, server := range w.servers {
 				for range len(server.open) {
 					w.answer(server, 0, answerOK)
@@ -433,6 +436,15 @@ func (w *peers) settleFor(rounds int) {
 		}
 		w.pass(1200 * time.Millisecond)
 	}
+}
+
+// isQuiet reports whether nothing is under way.
+func (w *peers) isQuiet() bool {
+	waiting := 0
+	for i, server := range w.servers {
+		waiting += len(server.open) + len(w.queues[i])
+	}
+	return waiting == 0
 }
 
 // fingerprint describes all that decides what follows, with times as far as they do.
