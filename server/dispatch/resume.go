@@ -33,7 +33,7 @@ const (
 func (d *Dispatcher) Resume(ctx context.Context, op vedette.Operation) vedette.Outcome {
 	out := d.resume(ctx, op)
 	for range maxResumes {
-		if !mayRepeat(op, out) || !time.Now().Before(op.Deadline) || ctx.Err() != nil {
+		if !mayRepeat(op, out) || !time.Now().Before(op.Deadline) || ctx.Err() != nil || d.changesCtx.Err() != nil {
 			break
 		}
 		op.ID = furtherID(op.ID)

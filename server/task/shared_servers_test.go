@@ -73,6 +73,13 @@ func (in *installation) changed() <-chan struct{} {
 	return in.change
 }
 
+// setHook replaces the hook while tasks run.
+func (in *installation) setHook(hook func(n int, s *sharedServer, op vedette.Operation, isAfter bool) (isLost bool)) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.hook = hook
+}
+
 func (in *installation) notify() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

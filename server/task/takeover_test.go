@@ -201,7 +201,7 @@ func TestCopyMovesWhenItsServerEnds(t *testing.T) {
 		if other.Copies() != 1 {
 			t.Fatalf("got %d copies at the other server", other.Copies())
 		}
-		in.hook = nil
+		in.setHook(nil)
 		in.servers["s0"].kill()
 		if v := other.awaitEnd(t, id); v.Status.Failed {
 			t.Errorf("got %+v", v)
@@ -231,7 +231,7 @@ func TestCopyMovesWhenItsServerStops(t *testing.T) {
 		if other.Copies() != 1 {
 			t.Fatalf("got %d copies at the other server", other.Copies())
 		}
-		in.hook = nil
+		in.setHook(nil)
 		in.servers["s0"].kill()
 		if v := other.awaitEnd(t, id); v.Status.Failed || holder.Running() != 0 {
 			t.Errorf("got %+v", v)
@@ -466,7 +466,7 @@ func TestCopiesHaveABudget(t *testing.T) {
 		}
 		s.kill()
 		succeeding := 0
-		in.hook = nil
+		in.setHook(nil)
 		for _, id := range ids {
 			if v := other.awaitEnd(t, id); !v.Status.Failed {
 				succeeding++
