@@ -147,7 +147,8 @@ func endedOutcome(row history.Operation) vedette.Outcome {
 
 // endAsLost ends an operation of another server that must not be sent again.
 func (d *Dispatcher) endAsLost(ctx context.Context, row history.Operation) vedette.Outcome {
-	row.State, row.Status, row.Reason, row.Message = vedette.Lost, http.StatusGatewayTimeout, "Lost", serverGoneMessage
+	row.State, row.Status = vedette.Lost, http.StatusGatewayTimeout
+	row.Reason, row.Message = "Lost", serverGoneMessage
 	row.Ended = time.Now()
 	if err := d.store.EndOperations(ctx, []history.Operation{row}); err != nil {
 		d.log.WarnContext(ctx, "cannot record that an operation of another server is lost; it is recorded some time after its deadline", "operation", row.ID,

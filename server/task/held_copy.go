@@ -243,7 +243,8 @@ func (c *HeldCopy) take() *takenCopy {
 	if c.point != nil {
 		taken.point = *c.point
 	}
-	c.ops, c.steps, c.point = nil, nil, nil
+	c.ops, c.steps = nil, nil
+	c.point = nil
 	return taken
 }
 
@@ -251,7 +252,8 @@ func (c *HeldCopy) take() *takenCopy {
 func (c *HeldCopy) putBack(taken *takenCopy) {
 	c.mu.Lock()
 	c.isTaken = false
-	c.ops, c.steps, c.point = taken.ops, taken.steps, &taken.point
+	c.ops, c.steps = taken.ops, taken.steps
+	c.point = &taken.point
 	c.mu.Unlock()
 	c.tasks.mu.Lock()
 	defer c.tasks.mu.Unlock()
