@@ -294,7 +294,10 @@ func (w *world) parts() []faults.Part {
 		all = append(all, faults.NewPart(a.id, faults.OfProcess(a.Program)...), faults.NewPart(a.id+"'s link", faults.OfLink(a.link)...))
 		all = append(all, clockPart(a.id, a.clock)...)
 	}
-	return append(all, w.db.parts...)
+	for range serverCount { // as often as a server, although there is one database
+		all = append(all, w.db.parts...)
+	}
+	return all
 }
 
 // clockPart returns a clock that jumps, and jumps back.

@@ -39,7 +39,8 @@ type Server struct {
 // NewServer returns a server that is not started yet. It ends with the test, which shows its log if it fails.
 func NewServer(t testing.TB, o Options) *Server {
 	t.Helper()
-	rest, grpc, peers := reserve(t), reserve(t), reserve(t)
+	rest, grpc := reserve(t), reserve(t)
+	peers := reserve(t)
 	advertised := peers.address()
 	if o.Advertise != nil {
 		advertised = o.Advertise(advertised)

@@ -53,7 +53,8 @@ func CheckEvents(events []Event, clusters map[string][]Version) (result Events) 
 	for i, e := range events {
 		switch e.Type {
 		case Restart:
-			isReady, sent, deletions = false, map[string]bool{}, map[string]int{}
+			isReady = false
+			sent, deletions = map[string]bool{}, map[string]int{}
 		case Ready:
 			for object := range held {
 				if !sent[object] {
