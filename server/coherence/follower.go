@@ -29,7 +29,8 @@ func (f *follower) ping(now time.Time, wantsChanges bool) Ping {
 	f.last++
 	switch {
 	case !wantsChanges:
-		f.wanted, f.hears, f.missesChange = 0, false, false
+		f.wanted = 0
+		f.hears, f.missesChange = false, false
 	case f.wanted == 0:
 		f.wanted = f.last
 	}

@@ -137,7 +137,8 @@ var Tasks = map[string]func(*testing.T, *store.Store){
 			createTask(t, s, o)
 		}
 		ended := task(3)
-		ended.Server, ended.State, ended.Ended = "three", tasks.Failed, ended.LastSeen
+		ended.Server, ended.State = "three", tasks.Failed
+		ended.Ended = ended.LastSeen
 		saveTask(t, s, ended)
 		got, err := s.TaskOwners(t.Context())
 		want := map[string]vedette.ServerID{task(0).ID: "one", task(1).ID: "two", task(2).ID: "one"}
