@@ -153,7 +153,7 @@ func (p *taskPair) submit(t *testing.T, to *task.Tasks, text string) string {
 // TestTaskIsCopied copies a task that is larger than a message, and drops the copy when the task has ended.
 func TestTaskIsCopied(t *testing.T) {
 	p := newTaskPair(t)
-	id := p.submit(t, p.second, strings.Repeat("x", 3<<20))
+	id := p.submit(t, p.second, strings.Repeat("x", 5<<18)) // 1.25 MiB
 	<-p.cluster.reached
 	awaitTasks(t, func() bool { // a busy machine may take longer than the task waits for
 		row, err := p.rows.Task(t.Context(), id)

@@ -64,7 +64,8 @@ func TestVersionsTakeTurns(t *testing.T) {
 			for i := range f.servers {
 				w.read(i)
 			}
-			t.Logf("%s: %d writes, %d failed, longest time without a write %v", w.account, w.writes, w.failures, w.longest.Round(time.Millisecond))
+			t.Logf("%s: %d writes, %d failed, %d late answers, longest time without a write %v", w.account, w.writes, w.failures, w.late,
+				w.longest.Round(time.Millisecond))
 		}
 		if !seen["dev "+nextVersion] {
 			t.Errorf("both versions did not run beside each other: %v", seen)
