@@ -71,6 +71,9 @@ func (m peerMembers) Peer(id vedette.ServerID) (peer.Peer, bool) {
 	return peerOf(s), exists
 }
 
+// Changed returns a channel that is closed when a server appears or disappears.
+func (m peerMembers) Changed() <-chan struct{} { return m.members.Changed() }
+
 // ByKey returns the server that has a key.
 func (m peerMembers) ByKey(key [32]byte) (peer.Peer, bool) {
 	for _, s := range m.members.Current() {

@@ -41,6 +41,8 @@ type fixedMembers map[vedette.ServerID]Peer
 
 func (m fixedMembers) Peer(id vedette.ServerID) (Peer, bool) { p, ok := m[id]; return p, ok }
 
+func (m fixedMembers) Changed() <-chan struct{} { return nil }
+
 func (m fixedMembers) ByKey(key [32]byte) (Peer, bool) {
 	for _, p := range m {
 		if p.Key == key {

@@ -27,6 +27,8 @@ type Peer struct {
 type members interface {
 	Peer(id vedette.ServerID) (Peer, bool)
 	ByKey(key [32]byte) (Peer, bool)
+	// Changed returns a channel that is closed when a server appears or disappears.
+	Changed() <-chan struct{}
 }
 
 // Observer counts what is passed to other servers. Its methods must not block.

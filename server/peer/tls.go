@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 )
@@ -54,21 +55,36 @@ type serverCredentials struct {
 	log         *slog.Logger
 }
 
+// joinWait is how long a key may be unknown: a server that has just written its row calls others before they have read the table again.
+const joinWait = time.Second
+
 func newServerCredentials(identity *Identity, m members, c *connections, log *slog.Logger) *serverCredentials {
-	verify := func(key [32]byte) error {
-		if _, ok := m.ByKey(key); !ok {
+	verify := func(key [32]byte) error { return awaitKey(m, key) }
+	return &serverCredentials{credentials.NewTLS(identity.config(verify)), m, c, log}
+}
+
+// awaitKey waits for the server that has a key. Whoever has none learns no more than that.
+func awaitKey(m members, key [32]byte) error {
+	timeout := time.NewTimer(joinWait)
+	defer timeout.Stop()
+	for {
+		changed := m.Changed()
+		if _, runs := m.ByKey(key); runs {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-timeout.C:
 			return errUnknownKey
 		}
-		return nil
 	}
-	return &serverCredentials{credentials.NewTLS(identity.config(verify)), m, c, log}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (s *serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := s.TransportCredentials.ServerHandshake(raw)
 	if errors.Is(err, errUnknownKey) {
-		s.log.Warn("server rejected: its key is not in the table of servers of this database; a server that has just started, or was evicted, tries again",
+		s.log.Warn("server rejected: its key is not in the table of servers of this database; one that was evicted ends",
 			"address", raw.RemoteAddr().String())
 	}
 	if err != nil {
