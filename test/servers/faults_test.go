@@ -29,6 +29,11 @@ type fleet struct {
 	accounts []vedette.AccountName
 }
 
+// settings let operations wait for a minute until an agent is connected: while a server is frozen, the load balancer leads agents to it.
+const settings = `logging.level: info
+kubesvc.operations.retry.maxRetries: 30
+`
+
 func newFleet(t *testing.T, url string, servers, agents int) *fleet {
 	t.Helper()
 	f := &fleet{installation: newInstallation(t, url)}
@@ -38,7 +43,7 @@ func newFleet(t *testing.T, url string, servers, agents int) *fleet {
 	}
 	var grpc []string
 	for i := range servers {
-		s := sharing.NewServer(t, sharing.Options{ID: fmt.Sprint("s", i), Dir: dir, Programs: dir, URL: url, Config: "logging.level: info\n"})
+		s := sharing.NewServer(t, sharing.Options{ID: fmt.Sprint("s", i), Dir: dir, Programs: dir, URL: url, Config: settings})
 		t.Cleanup(func() { f.printLog(s) })
 		f.servers, grpc = append(f.servers, s), append(grpc, s.GRPC)
 		s.Start()
