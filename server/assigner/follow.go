@@ -25,8 +25,8 @@ type Sharing struct {
 	Servers servers
 	// IsAlive reports whether a server is alive, as far as is known. It may use the database.
 	IsAlive func(context.Context, vedette.ServerID) bool
-	// Listen opens a stream on which another server tells about its agents, until its context ends. Each call of the function that it
-	// returns waits for what is told next.
+	// Listen opens a stream of another server's agents and accounts, until its context ends. The function that it returns waits for the
+	// next message.
 	Listen func(ctx context.Context, server vedette.ServerID) (next func() (Told, error), err error)
 }
 
@@ -36,7 +36,8 @@ type following struct {
 	heard map[vedette.ServerID]time.Time // when each was heard last; only those that are followed
 }
 
-// hearsAll reports whether all servers were heard a moment ago, so that they have told what became of their accounts.
+// hearsAll reports whether each other server has sent a message within assignment.PeerTimeout. Then this one knows what became of their
+// accounts.
 func (r *Registry) hearsAll() bool {
 	now := time.Now()
 	r.following.mu.Lock()
@@ -145,12 +146,12 @@ func (r *Registry) followOnce(ctx context.Context, server vedette.ServerID) erro
 			return err
 		}
 		r.following.note(server, time.Now())
-		r.hear(server, told)
+		r.handleTold(server, told)
 	}
 }
 
-// hear handles what another server has told.
-func (r *Registry) hear(server vedette.ServerID, told Told) {
+// handleTold handles a message of another server.
+func (r *Registry) handleTold(server vedette.ServerID, told Told) {
 	r.step(assignment.PeerTold{Server: server, Agents: told.Agents, Left: told.Left, Accounts: told.Accounts, IsDraining: told.IsDraining})
 	for _, o := range told.Offers {
 		r.step(assignment.Offered{Server: server, Offer: o})

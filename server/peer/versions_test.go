@@ -137,7 +137,7 @@ func TestUnknownCallsAreRefused(t *testing.T) {
 	for _, method := range []string{"/vedette.peer.v1.Peers/Later", "/vedette.peer.v2.Peers/Relay"} {
 		err := conn.Invoke(t.Context(), method, &peerproto.AwaitEndRequest{}, &peerproto.AwaitEndResponse{})
 		if status.Code(err) != codes.Unimplemented {
-			t.Errorf("%s: got %v, want that it is not implemented", method, err)
+			t.Errorf("%s: got %v, want status Unimplemented", method, err)
 		}
 	}
 	expectDone(t, w.nodes["s1"].Execute(t.Context(), vedette.Operation{ID: "op", Account: "prod", Args: restart}))

@@ -102,15 +102,13 @@ func (d *DB) probeReplicas(ctx context.Context, cfg Config) (string, error) {
 
 // QueryEachAnywhere is QueryEach, but may read from a replica that has all commits which had ended when it was called.
 func (d *DB) QueryEachAnywhere(ctx context.Context, scan func(*sql.Rows) error, statement Statement, args ...any) error {
-	var scanErr error
-	scanned := false
+	isScanned := false
 	err := d.replicas.read(ctx, func(ctx context.Context, conn *sql.Conn) error {
 		return queryEach(ctx, conn, &d.Dialect, func(rows *sql.Rows) error {
-			scanned = true
-			scanErr = scan(rows)
-			return scanErr
+			isScanned = true
+			return scan(rows)
 		}, statement, args...)
-	}, func(err error) bool { return scanErr != nil || scanned })
+	}, func(error) bool { return isScanned })
 	if errors.Is(err, errReadPrimary) {
 		return d.QueryEach(ctx, scan, statement, args...)
 	}
