@@ -216,16 +216,16 @@ func (c *Config) readReplicas(user, password string) {
 	for i, address := range c.SQL.ReadReplicas {
 		key := fmt.Sprintf("sql.readReplicas[%d]", i)
 		if kind == "sqlite" {
-			c.Report.Checker().Problem(key, ": SQLite has no replicas: remove it, or set sql.url to a PostgreSQL or MariaDB database")
+			c.Report.AddAt("sql.readReplicas", "%q: SQLite has no replicas: remove it, or set sql.url to a PostgreSQL or MariaDB database", key)
 			continue
 		}
 		found, _, err := databaseURL(address.Reveal(), user, password)
 		if err != nil {
-			c.Report.Checker().Problem(key, ": %s", err)
+			c.Report.AddAt("sql.readReplicas", "%q: %s", key, err)
 			continue
 		}
 		if scheme, _, _ := strings.Cut(found.Reveal(), ":"); scheme != kind {
-			c.Report.Checker().Problem(key, ": it must be a %s URL, because the database is one", kind)
+			c.Report.AddAt("sql.readReplicas", "%q: it must be a %s URL, because the database is one", key, kind)
 			continue
 		}
 		c.replicas = append(c.replicas, found.Reveal())
