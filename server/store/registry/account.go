@@ -247,7 +247,7 @@ func revive(ctx context.Context, tx *sqldb.Tx, a vedette.Account) (bool, error) 
 // invalidateObjects makes the account's next snapshot report every object again: feeds lose their
 // marks and objects their versions. Readers still see the objects.
 func invalidateObjects(ctx context.Context, tx *sqldb.Tx, accountID int64) error {
-	if _, err := tx.Exec(ctx, sqldb.Named("clear the marks of an account", `UPDATE feeds SET mark = '' WHERE account_id = ?`), accountID); err != nil {
+	if _, err := tx.Exec(ctx, sqldb.Named("clear the marks of an account", `UPDATE feeds SET mark = '', previous_mark = '' WHERE account_id = ?`), accountID); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, sqldb.Named("clear the versions of the objects", `UPDATE objects SET version = '' WHERE account_id = ?`), accountID)

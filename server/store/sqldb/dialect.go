@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"io/fs"
@@ -63,6 +64,11 @@ type Dialect struct {
 }
 
 // purgeByIDStatement is purgeStatement for databases whose DELETE has neither ORDER BY nor LIMIT.
+// Clock returns an expression for the time in microseconds since 1970, by a clock that all processes share that use the database.
+func (d *Dialect) Clock() string {
+	return cmp.Or(d.clockExpr, `CAST(unixepoch('subsec') * 1000000 AS INTEGER)`)
+}
+
 const purgeByIDStatement = `DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE %[2]s ORDER BY %[3]s LIMIT %[4]d)`
 
 // Column names a column and its PostgreSQL type.

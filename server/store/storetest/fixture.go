@@ -101,12 +101,28 @@ func (f *Fixture) Feed() read.FeedStatus {
 
 // UseDictionaries replaces the dictionaries of the store, as after a restart.
 func (f *Fixture) UseDictionaries(dicts *catalog.Dictionaries) {
+	f.Store = withParts(f.T, f.Store, dicts)
+}
+
+// AnotherServer returns the store as another server has it, or the same one after a restart: what only the memory held is gone.
+func AnotherServer(t *testing.T, s *store.Store) *store.Store {
+	t.Helper()
+	return withParts(t, s, catalog.NewDictionaries(s.DB))
+}
+
+// withParts returns a store on the same database with a new writer and a new reader.
+func withParts(t *testing.T, s *store.Store, dicts *catalog.Dictionaries) *store.Store {
+	t.Helper()
 	locks, filters := &admission.Locks{}, &namefilter.Set{}
-	shared := write.Parts{DB: f.DB, Registry: f.Registry, Versions: f.Versions, Kinds: catalog.NewKinds(f.DB), Dictionaries: dicts,
+	shared := write.Parts{DB: s.DB, Registry: s.Registry, Versions: s.Versions, Kinds: catalog.NewKinds(s.DB), Dictionaries: dicts,
 		Locks:        locks,
-		WriteThrough: &writethrough.State{}, NameFilters: filters, History: f.History}
-	f.Writer = write.New(shared)
-	f.Reader = read.New(read.Parts{DB: f.DB, Registry: f.Registry, Versions: f.Versions, Kinds: shared.Kinds, Dictionaries: dicts,
-		Accounts: catalog.NewAccounts(f.DB, f.Versions), Locks: locks, NameFilters: filters})
-	f.Must(f.Writer.Prepare(f.T.Context()))
+		WriteThrough: &writethrough.State{}, NameFilters: filters, History: s.History}
+	other := *s
+	other.Writer = write.New(shared)
+	other.Reader = read.New(read.Parts{DB: s.DB, Registry: s.Registry, Versions: s.Versions, Kinds: shared.Kinds, Dictionaries: dicts,
+		Accounts: catalog.NewAccounts(s.DB, s.Versions), Locks: locks, NameFilters: filters})
+	if err := other.Writer.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return &other
 }

@@ -81,14 +81,20 @@ func (w *Writer) readAndCompress(ctx context.Context, p *preparedBatch) error {
 	return nil
 }
 
-// ensureFresh reads the baseline again if anyone else has written the account since, or may have.
-func (w *Writer) ensureFresh(ctx context.Context, prepared *preparedBatch) error {
-	b := &prepared.batch
+// ensureFresh reads the baseline again, with what is stored of a chunk, if anyone else has written the account since, or may have.
+func (w *Writer) ensureFresh(ctx context.Context, prepared *preparedBatch, b *commit.Batch) error {
 	stale := prepared.lock.Generation() != prepared.generation || w.locks.IsUncertain(b.Account)
 	if err := w.awaitOutcome(ctx, b.Account, b.Term); err != nil || !stale {
 		return err
 	}
-	return w.refreshBaseline(ctx, prepared)
+	if err := w.refreshBaseline(ctx, prepared); err != nil {
+		return err
+	}
+	upserts, deletes, err := w.resolveKeys(ctx, b, prepared.baseline.covered)
+	if err != nil {
+		return err
+	}
+	return w.lookup(ctx, prepared.baseline, upserts, deletes)
 }
 
 // awaitOutcome waits until the account's last transaction has ended, if its outcome is not
@@ -143,6 +149,7 @@ type baseline struct {
 	accountID int64
 	covered   coverage
 	marks     map[catalog.Feed]vedette.Mark // of the feeds that have one
+	previous  map[catalog.Feed]vedette.Mark // of the others, those that they had before a snapshot
 	live      map[catalog.Feed]bool         // feeds that are live and have no message
 	lookedUp  map[catalog.Key]bool          // whether the key is stored is known
 	existing  map[catalog.Key]storedRow     // the keys in lookedUp that are stored
@@ -158,8 +165,8 @@ func (w *Writer) refreshBaseline(ctx context.Context, p *preparedBatch) (err err
 // readBaseline reads an account and its feeds; rows are read by lookup. The error is ErrTerm if
 // the writer has been replaced.
 func (w *Writer) readBaseline(ctx context.Context, account vedette.AccountName, term vedette.Term) (*baseline, error) {
-	base := &baseline{covered: coverage{}, marks: map[catalog.Feed]vedette.Mark{}, live: map[catalog.Feed]bool{},
-		lookedUp: map[catalog.Key]bool{}, existing: map[catalog.Key]storedRow{}}
+	base := &baseline{covered: coverage{}, marks: map[catalog.Feed]vedette.Mark{}, previous: map[catalog.Feed]vedette.Mark{},
+		live: map[catalog.Feed]bool{}, lookedUp: map[catalog.Key]bool{}, existing: map[catalog.Key]storedRow{}}
 	var stored int64
 	err := w.db.QueryEach(ctx, func(rows *sql.Rows) error { return base.scan(rows, &stored) }, selectBaseline, string(account))
 	switch {
@@ -175,15 +182,15 @@ func (w *Writer) readBaseline(ctx context.Context, account vedette.AccountName, 
 
 // selectBaseline reads an account and its feeds in one query, because each query costs a
 // round trip.
-var selectBaseline = sqldb.Named("read the baseline", `SELECT a.id, a.term, f.kind_id, f.namespace, f.mark, CASE WHEN f.state = 'live' AND f.message = '' THEN 1 ELSE 0 END
+var selectBaseline = sqldb.Named("read the baseline", `SELECT a.id, a.term, f.kind_id, f.namespace, f.mark, f.previous_mark, CASE WHEN f.state = 'live' AND f.message = '' THEN 1 ELSE 0 END
 	FROM accounts a LEFT JOIN feeds f ON f.account_id = a.id WHERE a.name = ?`)
 
 // scan reads a row of selectBaseline.
 func (b *baseline) scan(rows *sql.Rows, term *int64) error {
 	var kind sql.NullInt64 // NULL, like the other columns of feeds, if the account has no feeds
-	var namespace, mark sql.NullString
+	var namespace, mark, previous sql.NullString
 	var live bool
-	if err := rows.Scan(&b.accountID, term, &kind, &namespace, &mark, &live); err != nil || !kind.Valid {
+	if err := rows.Scan(&b.accountID, term, &kind, &namespace, &mark, &previous, &live); err != nil || !kind.Valid {
 		return err
 	}
 	key := catalog.Feed{KindID: kind.Int64, Namespace: namespace.String}
@@ -193,6 +200,8 @@ func (b *baseline) scan(rows *sql.Rows, term *int64) error {
 	}
 	if mark.String != "" {
 		b.marks[key] = vedette.Mark(mark.String)
+	} else if previous.String != "" {
+		b.previous[key] = vedette.Mark(previous.String)
 	}
 	return nil
 }

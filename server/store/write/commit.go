@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store/catalog"
+	"github.com/vedette-io/vedette/server/store/codec"
 	"github.com/vedette-io/vedette/server/store/commit"
 	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/store/sqldb"
@@ -70,7 +71,12 @@ func (w *Writer) writeChunk(ctx context.Context, prepared *preparedBatch) (chang
 	if err != nil {
 		return nil, false, err
 	}
-	filtered := w.filterStale(ctx, &b, prepared.baseline.covered)
+	if len(b.Upserts) > 0 { // nothing else can bring an object back
+		if err := w.ensureTombstones(ctx, b.Account, b.Term, prepared.baseline.accountID); err != nil {
+			return nil, false, err
+		}
+	}
+	filtered := w.filterStale(ctx, &b, prepared.baseline)
 	p, err := w.planChunk(ctx, &b, prepared)
 	if err != nil {
 		return nil, false, err
@@ -86,15 +92,25 @@ func (w *Writer) writeChunk(ctx context.Context, prepared *preparedBatch) (chang
 // takeChunk removes the next chunk from the batch, and makes the baseline valid. The account is locked.
 func (w *Writer) takeChunk(ctx context.Context, prepared *preparedBatch) (b commit.Batch, more bool, err error) {
 	b, more = prepared.nextChunk(w.operations.ChunkLimit(prepared.batch.Account))
-	return b, more, w.ensureFresh(ctx, prepared)
+	return b, more, w.ensureFresh(ctx, prepared, &b)
 }
 
 // filterStale removes from a batch what is older than what operations wrote through.
-func (w *Writer) filterStale(ctx context.Context, b *commit.Batch, covered coverage) *writethrough.Filtered {
-	// Another server may have declared other feeds meanwhile.
-	out := w.writeThrough.Filter(b.Account, *b, func(key vedette.Key) bool {
-		_, err := w.resolveRowKey(ctx, key, covered)
-		return !errors.Is(err, commit.ErrNoFeed)
+func (w *Writer) filterStale(ctx context.Context, b *commit.Batch, base *baseline) *writethrough.Filtered {
+	out := w.writeThrough.Filter(b.Account, *b, writethrough.Database{
+		IsDeclared: func(key vedette.Key) bool { // another server may have declared other feeds meanwhile
+			_, err := w.resolveRowKey(ctx, key, base.covered)
+			return !errors.Is(err, commit.ErrNoFeed)
+		},
+		Ahead: func(key vedette.Key) (uid, version string) {
+			k, err := w.resolveRowKey(ctx, key, base.covered)
+			row, exists := base.existing[k]
+			feed, _ := base.covered.of(k)
+			if err != nil || !exists || !writethrough.IsNewer(row.version, base.marks[feed]) {
+				return "", ""
+			}
+			return codec.UnpackUID(row.uid), row.version
+		},
 	})
 	*b = out.Batch
 	return out
@@ -161,6 +177,11 @@ func (w *Writer) apply(ctx context.Context, tx *sqldb.Tx, p *plan) error {
 	if err := w.applyFeeds(ctx, tx, p); err != nil {
 		return err
 	}
+	if p.tombstone != nil {
+		if err := p.tombstone.store(ctx, tx, p.baseline.accountID); err != nil {
+			return err
+		}
+	}
 	if p.operation == nil {
 		return nil
 	}
@@ -197,6 +218,11 @@ func (w *Writer) applyFeeds(ctx context.Context, tx *sqldb.Tx, p *plan) error {
 	for _, key := range keys {
 		if err := updateFeed(ctx, tx, p.baseline.accountID, key, p.feeds[key], p.countDelta[key]); err != nil {
 			return fmt.Errorf("update a feed: %w", err)
+		}
+	}
+	if len(p.rewound) > 0 {
+		if err := forgetTombstones(ctx, tx, p.baseline.accountID); err != nil {
+			return err
 		}
 	}
 	for _, feed := range p.rewound {

@@ -133,7 +133,7 @@ func (d *declaration) begin(ctx context.Context, tx *sqldb.Tx) error {
 		return catalog.Key{KindID: a.KindID, Namespace: a.Namespace, Name: ""}.Compare(catalog.Key{KindID: b.KindID, Namespace: b.Namespace, Name: ""})
 	})
 	for _, key := range d.gone {
-		if _, err := tx.Exec(ctx, sqldb.Named("withdraw a feed", `UPDATE feeds SET mark = '', state = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`),
+		if _, err := tx.Exec(ctx, sqldb.Named("withdraw a feed", `UPDATE feeds SET mark = '', previous_mark = '', state = ? WHERE account_id = ? AND kind_id = ? AND namespace = ?`),
 			string(vedette.FeedPending), id, key.KindID, key.Namespace); err != nil {
 			return err
 		}

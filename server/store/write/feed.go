@@ -93,14 +93,14 @@ func (w *Writer) lockFeed(ctx context.Context, action string, account vedette.Ac
 	return catalog.Feed{KindID: kindID, Namespace: feed.Namespace}, unlock, nil
 }
 
-// beginFeed returns the mark that it clears.
+// beginFeed returns the mark that it clears, or that of before if the snapshot starts over.
 func beginFeed(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, term vedette.Term, feed catalog.Feed) (mark string,
 	err error) {
 	id, err := registry.LockAccountRow(ctx, tx, account, term)
 	if err != nil {
 		return "", err
 	}
-	err = tx.QueryRow(ctx, sqldb.Named("read the mark of a feed", `SELECT mark FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`), id, feed.KindID,
+	err = tx.QueryRow(ctx, sqldb.Named("read the mark of a feed", `SELECT CASE WHEN mark = '' THEN previous_mark ELSE mark END FROM feeds WHERE account_id = ? AND kind_id = ? AND namespace = ?`), id, feed.KindID,
 		feed.Namespace).Scan(&mark)
 	if err != nil {
 		return "", err
@@ -109,8 +109,8 @@ func beginFeed(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, t
 		feed.Namespace); err != nil {
 		return "", err
 	}
-	_, err = tx.Exec(ctx, sqldb.Named("begin a feed", `UPDATE feeds SET mark = '', state = ?, message = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`),
-		string(vedette.FeedSyncing), id, feed.KindID, feed.Namespace)
+	_, err = tx.Exec(ctx, sqldb.Named("begin a feed", `UPDATE feeds SET mark = '', previous_mark = ?, state = ?, message = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`),
+		mark, string(vedette.FeedSyncing), id, feed.KindID, feed.Namespace)
 	return mark, err
 }
 
@@ -283,7 +283,7 @@ func updateFeed(ctx context.Context, tx *sqldb.Tx, accountID int64, key catalog.
 	}
 	set, args := `objects = objects + ?`, []any{countDelta}
 	if u.Mark != nil {
-		set, args = set+`, mark = ?`, append(args, string(*u.Mark))
+		set, args = set+`, mark = ?, previous_mark = ''`, append(args, string(*u.Mark))
 	}
 	if u.State != "" {
 		set, args = set+`, state = ?`, append(args, string(u.State))

@@ -31,6 +31,7 @@ type plan struct {
 	feeds          map[catalog.Feed]commit.FeedUpdate
 	rewound        []vedette.Feed     // their objects must all be reported again
 	operation      *history.Operation // the end of the operation that wrote the batch; nil for none
+	tombstone      *tombstone         // of the object that the operation deleted; nil for none
 	changes        []commit.Change
 }
 
@@ -40,7 +41,7 @@ func newPlan(b *commit.Batch, base *baseline) *plan {
 }
 
 func (p *plan) isEmpty() bool {
-	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0
+	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0 && p.tombstone == nil
 }
 
 // buildPlan fills a plan. Columns in derived are not computed again.

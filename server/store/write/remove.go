@@ -27,8 +27,11 @@ func (w *Writer) RemoveAccount(ctx context.Context, account vedette.AccountName)
 	return w.db.WrapError(action, w.sweepRemoved(ctx))
 }
 
-// Sweep deletes the data of removed accounts.
+// Sweep deletes the data of removed accounts, and tombstones that are too old.
 func (w *Writer) Sweep(ctx context.Context) error {
+	if err := w.purgeTombstones(ctx); err != nil {
+		return w.db.WrapError("delete old tombstones", err)
+	}
 	return w.db.WrapError("delete the data of removed accounts", w.sweepRemoved(ctx))
 }
 
@@ -71,7 +74,7 @@ func (w *Writer) sweepAccount(ctx context.Context, id int64) error {
 		if err := deleteUnusedLabelsets(ctx, tx, id); err != nil {
 			return err
 		}
-		for _, table := range []string{"feeds", "clusters"} {
+		for _, table := range []string{"feeds", "clusters", "tombstones"} {
 			if _, err := tx.Exec(ctx, sqldb.Named("delete rows of a removed account", `DELETE FROM `+table+` WHERE account_id = ?`), id); err != nil {
 				return err
 			}

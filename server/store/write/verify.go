@@ -53,7 +53,10 @@ func (w *Writer) InvalidateFeed(ctx context.Context, account vedette.AccountName
 		if err := invalidateFeedObjects(ctx, tx, id, key); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, sqldb.Named("clear the mark of a feed", `UPDATE feeds SET mark = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`), id, key.KindID, key.Namespace)
+		if err := forgetTombstones(ctx, tx, id); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, sqldb.Named("clear the mark of a feed", `UPDATE feeds SET mark = '', previous_mark = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`), id, key.KindID, key.Namespace)
 		return err
 	})
 	if err == nil {

@@ -34,9 +34,9 @@ func (w *Writer) WriteThrough(ctx context.Context, account vedette.AccountName, 
 	if err := checkObject(&o); err != nil {
 		return nil, false, fmt.Errorf("%s: %w", action, err)
 	}
-	changes, ended, err = w.applyWriteThrough(ctx, account, term, o.Key, end, func(stored writethrough.Stored, _ *storedRow, b *commit.Batch) {
+	changes, ended, err = w.applyWriteThrough(ctx, account, term, o.Key, end, func(p *plan, stored writethrough.Stored, _ *storedRow) {
 		if w.writeThrough.Write(account, &o, stored) {
-			b.Upserts = []vedette.Object{o}
+			p.batch.Upserts = []vedette.Object{o}
 		}
 	})
 	return changes, ended, w.db.WrapError(action, err)
@@ -51,24 +51,27 @@ func (w *Writer) WriteThrough(ctx context.Context, account vedette.AccountName, 
 func (w *Writer) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
 	end *history.Operation) (changes []commit.Change, ended bool, err error) {
 	action := fmt.Sprintf("remove %s of account %s through", key, account)
-	changes, ended, err = w.applyWriteThrough(ctx, account, term, key, end, func(_ writethrough.Stored, row *storedRow, b *commit.Batch) {
+	changes, ended, err = w.applyWriteThrough(ctx, account, term, key, end, func(p *plan, _ writethrough.Stored, row *storedRow) {
 		if uid == "" {
 			return
 		}
 		if row != nil && bytes.Equal(row.uid, codec.PackUID(uid)) {
-			b.Deletes = []commit.Deletion{{Key: key}}
+			p.batch.Deletes = []commit.Deletion{{Key: key}}
 		}
 		w.writeThrough.Remove(account, key, uid)
+		if len(uid) <= sqldb.MaxUID { // no object with a longer one is stored
+			p.tombstone = &tombstone{uid: uid}
+		}
 	})
 	return changes, ended, w.db.WrapError(action, err)
 }
 
-// applyWriteThrough calls decide with what is stored of one object, and writes the batch that
-// decide fills. What decide records of the write-through counts even if the transaction
+// applyWriteThrough calls decide with what is stored of one object, and writes the plan that
+// decide begins. What decide records of the write-through counts even if the transaction
 // fails, because it is true of the cluster. The operation's end is written only if the batch
 // changes anything; it may be nil.
 func (w *Writer) applyWriteThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key,
-	end *history.Operation, decide func(writethrough.Stored, *storedRow, *commit.Batch)) (changes []commit.Change, ended bool, err error) {
+	end *history.Operation, decide func(*plan, writethrough.Stored, *storedRow)) (changes []commit.Change, ended bool, err error) {
 	unlock, err := w.locks.Lock(ctx, account)
 	if err != nil {
 		return nil, false, err
@@ -81,13 +84,22 @@ func (w *Writer) applyWriteThrough(ctx context.Context, account vedette.AccountN
 	if err != nil {
 		return nil, false, err
 	}
-	stored, row, err := w.readStored(ctx, base, key)
+	if err := w.ensureTombstones(ctx, account, term, base.accountID); err != nil {
+		return nil, false, err
+	}
+	k, err := w.resolveRowKey(ctx, key, base.covered)
 	if err != nil {
 		return nil, false, err
 	}
-	b := commit.Batch{Account: account, Term: term}
-	decide(stored, row, &b)
-	p := newPlan(&b, base)
+	stored, row, err := w.readStored(ctx, base, k)
+	if err != nil {
+		return nil, false, err
+	}
+	p := newPlan(&commit.Batch{Account: account, Term: term}, base)
+	decide(p, stored, row)
+	if p.tombstone != nil {
+		p.tombstone.key = k
+	}
 	if p.operation = end; end != nil {
 		if err := sqldb.CheckID("operation", string(end.ID)); err != nil {
 			return nil, false, err
@@ -102,20 +114,18 @@ func (w *Writer) applyWriteThrough(ctx context.Context, account vedette.AccountN
 }
 
 // readStored reads the row of an object, nil if there is none, and its feed's mark.
-func (w *Writer) readStored(ctx context.Context, base *baseline, key vedette.Key) (writethrough.Stored, *storedRow, error) {
-	k, err := w.resolveRowKey(ctx, key, base.covered)
-	if err != nil {
-		return writethrough.Stored{}, nil, err
-	}
+func (w *Writer) readStored(ctx context.Context, base *baseline, k catalog.Key) (writethrough.Stored, *storedRow, error) {
 	if err := w.lookup(ctx, base, []catalog.Key{k}, nil); err != nil {
 		return writethrough.Stored{}, nil, err
 	}
 	feed, _ := base.covered.of(k)
+	stored := writethrough.Stored{Mark: base.marks[feed], PreviousMark: base.previous[feed]}
 	row, exists := base.existing[k]
 	if !exists {
-		return writethrough.Stored{Mark: base.marks[feed]}, nil, nil
+		return stored, nil, nil
 	}
-	return writethrough.Stored{Exists: true, Version: row.version, Mark: base.marks[feed]}, &row, nil
+	stored.Exists, stored.Version = true, row.version
+	return stored, &row, nil
 }
 
 // Prioritize notes that an operation is in progress whose result will be written through

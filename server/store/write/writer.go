@@ -2,6 +2,8 @@ package write
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	"github.com/vedette-io/vedette/server/store/admission"
 	"github.com/vedette-io/vedette/server/store/catalog"
@@ -29,6 +31,8 @@ type Writer struct {
 	operations   *admission.ActiveOperations
 	labelGC      labelGC
 	limits       limits
+
+	tombstonesPurged atomic.Pointer[time.Time]
 }
 
 // Parts are what a Writer shares with other parts of the store.

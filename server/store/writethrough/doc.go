@@ -23,7 +23,9 @@
 //     be. For this, the end of a snapshot is kept separate from the feed's mark, which may be further on in the same batch.
 //   - Without a uid nothing is removed.
 //
-// Floors are not in the database. What a server that takes over an account stores in the end is the same. The suite in
+// A server that takes over an account does not know the floors of the one before. It derives them (see State.Filter): the
+// object is stored in a newer version than its feed has reached. Tombstones are stored for TombstoneTTL in the
+// transaction that removes the object, because nothing else remains of it (docs/decisions/0200). The suite in
 // storetest runs this against a cluster with a history, and an agent that lags, merges, disconnects and lists again, with
 // results in any order: no object goes back or vanishes, and once everything is reported the store equals the cluster.
 package writethrough

@@ -20,14 +20,48 @@ type Filtered struct {
 	account         vedette.AccountName
 }
 
+// Database is what the database holds of the objects of an account.
+type Database struct {
+	// IsDeclared reports whether a feed reports the object.
+	IsDeclared func(key vedette.Key) bool
+	// Ahead returns the uid and the version of an object that is stored in a newer version than the mark of its feed; the
+	// version is empty if it is not, or if the feed has no mark. Only operations store such versions.
+	Ahead func(key vedette.Key) (uid, version string)
+}
+
 // Filter returns what to store of a batch. It changes neither the state nor the batch. What is known
-// about objects that no feed declares any more, according to isDeclared, are dropped.
-func (s *State) Filter(name vedette.AccountName, b commit.Batch, isDeclared func(vedette.Key) bool) *Filtered {
+// about objects that no feed declares any more is dropped.
+func (s *State) Filter(name vedette.AccountName, b commit.Batch, db Database) *Filtered {
 	f := &Filtered{Batch: b, operationWrites: s.cloneWrites(name), now: time.Now(), state: s, account: name}
-	maps.DeleteFunc(f.floors, func(key vedette.Key, _ floor) bool { return !isDeclared(key) })
-	maps.DeleteFunc(f.tombstones, func(_ string, t tombstone) bool { return !isDeclared(t.key) })
+	maps.DeleteFunc(f.floors, func(key vedette.Key, _ floor) bool { return !db.IsDeclared(key) })
+	maps.DeleteFunc(f.tombstones, func(_ string, t tombstone) bool { return !db.IsDeclared(t.key) })
+	f.deriveFloors(db)
 	f.run()
 	return f
+}
+
+// deriveFloors adds the floors of objects that another server wrote, or this one before it was started again. During a snapshot
+// there are none: the list began after the account had come here, and an API server answers it with all that was
+// written before.
+func (f *Filtered) deriveFloors(db Database) {
+	derive := func(key vedette.Key, reported string) {
+		if _, known := f.floors[key]; known {
+			return
+		}
+		uid, version := db.Ahead(key)
+		if n, ok := parseVersion(version); ok && isOlderThan(reported, n) {
+			if f.floors == nil {
+				f.floors = map[vedette.Key]floor{}
+			}
+			f.floors[key] = floor{uid: uid, version: n}
+		}
+	}
+	for i := range f.Upserts {
+		derive(f.Upserts[i].Key, f.Upserts[i].ResourceVersion)
+	}
+	for _, d := range f.Deletes {
+		derive(d.Key, d.Version)
+	}
 }
 
 func (s *State) cloneWrites(name vedette.AccountName) operationWrites {
@@ -47,11 +81,17 @@ func (f *Filtered) Settle() {
 	defer s.mu.Unlock()
 	a := s.accounts[f.account]
 	if a == nil {
-		return
+		if f.operationWrites.isEmpty() {
+			return
+		}
+		a = s.getOrCreateLocked(f.account)
 	}
 	a.disconnectedAt = time.Time{}
 	if f.floors != nil {
-		a.operationWrites = f.operationWrites
+		a.floors = f.floors
+	}
+	if f.tombstones != nil {
+		a.tombstones = f.tombstones
 	}
 	for _, feed := range f.endedSnapshots {
 		delete(a.snapshots, feed)
@@ -65,7 +105,7 @@ func (f *Filtered) run() {
 			f.endedSnapshots = append(f.endedSnapshots, p.Feed)
 		}
 	}
-	if f.isEmpty() {
+	if f.operationWrites.isEmpty() {
 		return
 	}
 	f.filterUpserts()
@@ -210,7 +250,7 @@ func (f *Filtered) expire() {
 		if t.isExpired(f.now) {
 			delete(f.tombstones, uid)
 			f.accept(t.key, t.reported)
-		} else if t.since.IsZero() && f.now.Sub(t.createdAt) >= tombstoneTTL {
+		} else if t.since.IsZero() && f.now.Sub(t.createdAt) >= TombstoneTTL {
 			delete(f.tombstones, uid)
 		}
 	}

@@ -49,16 +49,22 @@ func (c divergence) isExpired(now time.Time) bool {
 // reported is a feed's version of an object; nil if the feed says that there is no object.
 type reported struct{ object *vedette.Object }
 
-const (
-	divergenceTimeout = 2 * time.Minute
-	tombstoneTTL      = 10 * time.Minute
-)
+// TombstoneTTL is for how long an object that an operation deleted is left out.
+const TombstoneTTL = 10 * time.Minute
+
+const divergenceTimeout = 2 * time.Minute
 
 // parseVersion parses a resourceVersion. Since Kubernetes 1.35 the API guarantees that those
 // of one resource are increasing decimal numbers (KEP-5504). Other versions cannot be compared.
 func parseVersion(version string) (uint64, bool) {
 	n, err := strconv.ParseUint(version, 10, 64)
 	return n, err == nil
+}
+
+// IsNewer reports whether a version is known to be newer than a mark.
+func IsNewer(version string, mark vedette.Mark) bool {
+	n, ok := parseVersion(version)
+	return ok && isOlderThan(string(mark), n)
 }
 
 // isAtLeast reports whether a version is known to be n or newer.
@@ -159,9 +165,6 @@ func (state *objectState) decideWrite(o *vedette.Object) (bool, *floor) {
 // hasFeedPassed reports whether the feed may already have reported the deletion of an object of
 // that version.
 func (state *objectState) hasFeedPassed(version uint64) bool {
-	mark := state.Mark
-	if mark == "" && state.snapshot != nil {
-		mark = state.snapshot.previousMark
-	}
+	mark := cmp.Or(state.Mark, state.PreviousMark)
 	return mark != "" && !isOlderThan(string(mark), version)
 }

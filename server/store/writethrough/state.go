@@ -13,12 +13,13 @@ import (
 // process writes. The caller holds the account's lock from each call until it has acted on its
 // result; the mutex only protects the maps. The zero value is ready to use.
 //
-// What operations found out is in memory only. If a server dies, or an account moves to another server, the
-// next writer continues from the stored marks: objects may appear for a moment as they were
-// before an operation, until the feed reports it too.
+// If a server dies, or an account moves to another server, the next writer continues from the stored marks. Filter derives the
+// floors that it needs from the objects that are stored in a newer version, and the caller adds the
+// stored tombstones with AddTombstones.
 type State struct {
 	mu       sync.Mutex
 	accounts map[vedette.AccountName]*account
+	informed map[vedette.AccountName]vedette.Term // since which term all tombstones of an account are known
 }
 
 type account struct {
@@ -58,6 +59,8 @@ type Stored struct {
 	Exists  bool         // whether an object is stored under the key
 	Version string       // its resourceVersion; empty if the feed must report it again
 	Mark    vedette.Mark // of the object's feed; empty if it has none, for example during a snapshot
+	// PreviousMark is the mark of the feed before a snapshot that has not ended; empty if there was none.
+	PreviousMark vedette.Mark
 }
 
 // Write reports whether to store an object as an operation's result shows it. If the feed may
@@ -104,14 +107,11 @@ func (s *State) stateLocked(name vedette.AccountName, key vedette.Key, uid strin
 }
 
 // BeginSnapshot notes that a feed's snapshot begins, and which mark the feed had before. If a
-// snapshot starts over, the feed has no mark, and that before the first one counts.
+// snapshot starts over, that is the mark before the first one.
 func (s *State) BeginSnapshot(name vedette.AccountName, feed vedette.Feed, mark vedette.Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.getOrCreateLocked(name)
-	if previous := a.snapshots[feed]; previous != nil && mark == "" {
-		mark = previous.previousMark
-	}
 	a.snapshots[feed], a.disconnectedAt = &snapshot{previousMark: mark}, time.Time{}
 }
 
@@ -192,27 +192,60 @@ func (s *State) Prune(name vedette.AccountName, feeds []vedette.Feed, unknownGro
 	s.removeIfEmptyLocked(name, a)
 }
 
+// Tombstone is an object that an operation deleted, as it is stored.
+type Tombstone struct {
+	Key vedette.Key
+	UID string
+	Age time.Duration
+}
+
+// HasTombstones reports whether all tombstones of an account are known, also those of its earlier terms.
+func (s *State) HasTombstones(name vedette.AccountName, term vedette.Term) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.informed[name] == term
+}
+
+// AddTombstones adds those of an account that were stored before a term, by whichever server.
+func (s *State) AddTombstones(name vedette.AccountName, term vedette.Term, stored []Tombstone) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.informed == nil {
+		s.informed = map[vedette.AccountName]vedette.Term{}
+	}
+	s.informed[name] = term
+	now := time.Now()
+	for _, t := range stored {
+		known := s.getOrCreateLocked(name).tombstones
+		if _, ok := known[t.UID]; !ok {
+			known[t.UID] = tombstone{key: t.Key, createdAt: now.Add(-t.Age)}
+		}
+	}
+}
+
 // Forget drops everything that is known about an account.
 func (s *State) Forget(name vedette.AccountName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.accounts, name)
+	delete(s.informed, name)
 }
 
 // Disconnect notes that an account's agent has disconnected. What is known is kept for
-// tombstoneTTL, because the agent may reconnect and continue from its marks.
+// TombstoneTTL, because the agent may reconnect and continue from its marks.
 func (s *State) Disconnect(name vedette.AccountName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.accounts[name]; a != nil {
 		a.disconnectedAt = time.Now()
 	}
+	delete(s.informed, name)
 }
 
 // expireLocked drops accounts whose agents did not reconnect. A snapshot that they did not finish
 // is started again on whichever server they are now.
 func (s *State) expireLocked(now time.Time) {
 	maps.DeleteFunc(s.accounts, func(_ vedette.AccountName, a *account) bool {
-		return !a.disconnectedAt.IsZero() && now.Sub(a.disconnectedAt) >= tombstoneTTL
+		return !a.disconnectedAt.IsZero() && now.Sub(a.disconnectedAt) >= TombstoneTTL
 	})
 }

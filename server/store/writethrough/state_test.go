@@ -21,7 +21,8 @@ func objectAt(uid, version string) *vedette.Object {
 	return &vedette.Object{Key: web, UID: uid, ResourceVersion: version}
 }
 
-func isDeclared(vedette.Key) bool { return true }
+// nothing is a database without objects in which all feeds are declared.
+var nothing = Database{func(vedette.Key) bool { return true }, func(vedette.Key) (uid, version string) { return "", "" }}
 
 // step is a batch, some time after the operation's result.
 type step struct {
@@ -110,7 +111,7 @@ func TestOlderVersionsAreFilteredOut(t *testing.T) {
 			var got []string
 			for _, s := range c.steps {
 				time.Sleep(s.after - time.Since(began))
-				f := o.Filter("prod", s.batch(), isDeclared)
+				f := o.Filter("prod", s.batch(), nothing)
 				f.Settle()
 				got = append(got, describe(f.Batch))
 			}
@@ -126,7 +127,7 @@ func TestUnsettledBatchChangesNothing(t *testing.T) {
 	var s State
 	s.Write("prod", objectAt("u", "10"), Stored{})
 	for range 2 { // the first commit fails
-		if got := describe(s.Filter("prod", step{upsert: "u@9", mark: "20"}.batch(), isDeclared).Batch); got != "" {
+		if got := describe(s.Filter("prod", step{upsert: "u@9", mark: "20"}.batch(), nothing).Batch); got != "" {
 			t.Errorf("got %q, want the stale version left out each time", got)
 		}
 	}
@@ -136,10 +137,73 @@ func TestFactsAboutUndeclaredObjectsAreDropped(t *testing.T) {
 	var s State
 	s.Write("prod", objectAt("u", "10"), Stored{})
 	s.Remove("prod", web, "v")
-	s.Filter("prod", commit.Batch{}, func(vedette.Key) bool { return false }).Settle()
+	s.Filter("prod", commit.Batch{}, Database{IsDeclared: func(vedette.Key) bool { return false }}).Settle()
 	if len(s.accounts) != 0 {
 		t.Errorf("got %v, want nothing kept", s.accounts["prod"].operationWrites)
 	}
+}
+
+// TestFloorsAreDerived filters a batch of a server that knows nothing about an object which is stored at version 10, beyond the mark of its feed.
+func TestFloorsAreDerived(t *testing.T) {
+	stored := nothing
+	stored.Ahead = func(key vedette.Key) (uid, version string) {
+		if key == web {
+			return "u", "10"
+		}
+		return "", ""
+	}
+	for name, c := range map[string]struct {
+		step  step
+		want  string
+		floor string // that is kept, see floorOfWeb
+	}{
+		"an older version":                  {step{upsert: "u@9", mark: "9"}, "", "10"},
+		"the same version":                  {step{upsert: "u@10"}, "u@10", ""},
+		"a newer version":                   {step{upsert: "u@11"}, "u@11", ""},
+		"a version that cannot be compared": {step{upsert: "u@abc"}, "u@abc", ""},
+		"the deletion of a predecessor":     {step{delete: "9"}, "", "10?"},
+		"a later deletion":                  {step{delete: "11"}, "deleted", ""},
+		"a mark that reaches the version":   {step{upsert: "u@9", mark: "10"}, "", ""},
+		"nothing about the object":          {step{mark: "9"}, "", ""},
+	} {
+		var s State
+		f := s.Filter("prod", c.step.batch(), stored)
+		f.Settle()
+		if got := describe(f.Batch); got != c.want || s.floorOfWeb() != c.floor {
+			t.Errorf("%s: got %q with floor %q, want %q with %q", name, got, s.floorOfWeb(), c.want, c.floor)
+		}
+	}
+}
+
+func TestTombstonesAreAdded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s State
+		s.Remove("prod", web, "mine")
+		if s.HasTombstones("prod", 3) {
+			t.Error("got all tombstones known before they are added")
+		}
+		s.AddTombstones("prod", 3, []Tombstone{{web, "mine", 9 * time.Minute}, {web, "u", 9 * time.Minute}})
+		if !s.HasTombstones("prod", 3) || s.HasTombstones("prod", 4) {
+			t.Errorf("got those of term 3 known %v, and of term 4 %v, want only the former", s.HasTombstones("prod", 3), s.HasTombstones("prod", 4))
+		}
+		for _, c := range []struct {
+			after time.Duration
+			want  string
+		}{{0, ""}, {time.Minute, "u@9"}} { // a mark ends tombstones that have expired
+			time.Sleep(c.after)
+			s.Filter("prod", step{mark: "8"}.batch(), nothing).Settle()
+			if got := describe(s.Filter("prod", step{upsert: "u@9"}.batch(), nothing).Batch); got != c.want {
+				t.Errorf("after %v: got %q, want %q", c.after, got, c.want)
+			}
+			if got := describe(s.Filter("prod", step{upsert: "mine@9"}.batch(), nothing).Batch); got != "" {
+				t.Errorf("after %v: got %q of an object that this server saw deleted, want nothing", c.after, got)
+			}
+		}
+		s.Disconnect("prod")
+		if s.HasTombstones("prod", 3) {
+			t.Error("got all tombstones known although another server may have had the account")
+		}
+	})
 }
 
 // TestOnlyNewerVersionsAreWritten decides about the result of an operation that wrote version 10.
@@ -159,28 +223,28 @@ func TestOnlyNewerVersionsAreWritten(t *testing.T) {
 		want   bool   // stored
 		floor  string // its version, or "" for none; with "?" if the feed claims that there is no object
 	}{
-		"over an older version":                      {nil, Stored{true, "9", "9"}, true, "10"},
-		"not over the same version":                  {nil, Stored{true, "10", "9"}, false, ""},
-		"not over a version that cannot be compared": {nil, Stored{true, "abc", "9"}, false, ""},
-		"over an object that must be reported again": {nil, Stored{true, "", ""}, true, "10"},
-		"without a floor if the feed is past it":     {nil, Stored{true, "9", "12"}, true, ""},
-		"if no object is stored":                     {nil, Stored{false, "", "9"}, true, "10"},
-		"not if the object may be deleted again":     {nil, Stored{false, "", "10"}, false, ""},
-		"not if the mark cannot be compared":         {nil, Stored{false, "", "abc"}, false, ""},
+		"over an older version":                      {nil, Stored{Exists: true, Version: "9", Mark: "9"}, true, "10"},
+		"not over the same version":                  {nil, Stored{Exists: true, Version: "10", Mark: "9"}, false, ""},
+		"not over a version that cannot be compared": {nil, Stored{Exists: true, Version: "abc", Mark: "9"}, false, ""},
+		"over an object that must be reported again": {nil, Stored{Exists: true}, true, "10"},
+		"without a floor if the feed is past it":     {nil, Stored{Exists: true, Version: "9", Mark: "12"}, true, ""},
+		"if no object is stored":                     {nil, Stored{Mark: "9"}, true, "10"},
+		"not if the object may be deleted again":     {nil, Stored{Mark: "10"}, false, ""},
+		"not if the mark cannot be compared":         {nil, Stored{Mark: "abc"}, false, ""},
 		"before the feed's first snapshot":           {nil, Stored{}, true, "10"},
-		"not if it was deleted before the snapshot":  {beginSnapshot("12"), Stored{}, false, ""},
-		"before the index is read":                   {beginSnapshot("5"), Stored{}, true, "10"},
+		"not if it was deleted before the snapshot":  {beginSnapshot("12"), Stored{PreviousMark: "12"}, false, ""},
+		"before the index is read":                   {beginSnapshot("5"), Stored{PreviousMark: "5"}, true, "10"},
 		"before the index has reached it":            {indexThrough("m"), Stored{}, true, "10"},
 		"after the index has passed it":              {indexThrough("web"), Stored{}, true, "10?"},
 		"after the whole index was read":             {func(s *State) { s.RecordIndex("prod", pods, IndexChunk{First: true, Last: true}) }, Stored{}, true, "10?"},
-		"not if the uid is gone":                     {func(s *State) { s.Remove("prod", web, "u") }, Stored{false, "", "9"}, false, ""},
-		"a higher floor stays":                       {func(s *State) { s.Write("prod", objectAt("u", "11"), Stored{}) }, Stored{true, "9", "9"}, true, "11"},
-		"a lower floor is raised":                    {func(s *State) { s.Write("prod", objectAt("u", "9"), Stored{}) }, Stored{true, "9", "9"}, true, "10"},
+		"not if the uid is gone":                     {func(s *State) { s.Remove("prod", web, "u") }, Stored{Mark: "9"}, false, ""},
+		"a higher floor stays":                       {func(s *State) { s.Write("prod", objectAt("u", "11"), Stored{}) }, Stored{Exists: true, Version: "9", Mark: "9"}, true, "11"},
+		"a lower floor is raised":                    {func(s *State) { s.Write("prod", objectAt("u", "9"), Stored{}) }, Stored{Exists: true, Version: "9", Mark: "9"}, true, "10"},
 		"what the snapshot claimed stays with a floor": {func(s *State) {
 			indexThrough("m")(s)
 			s.Write("prod", objectAt("u", "9"), Stored{})
-			s.Filter("prod", step{delete: "-"}.batch(), isDeclared).Settle()
-		}, Stored{true, "9", ""}, true, "10?"},
+			s.Filter("prod", step{delete: "-"}.batch(), nothing).Settle()
+		}, Stored{Exists: true, Version: "9"}, true, "10?"},
 	} {
 		var s State
 		if c.before != nil {
@@ -228,7 +292,6 @@ func TestOnlyOlderListsAreRewound(t *testing.T) {
 	} {
 		var s State
 		s.BeginSnapshot("prod", pods, c.before)
-		s.BeginSnapshot("prod", pods, "") // starts over
 		if _, _, got := s.Rewound("prod", pods, c.listed); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
@@ -266,7 +329,7 @@ func TestFactsOfDisconnectedAccountExpire(t *testing.T) {
 		var s State
 		s.Write("prod", objectAt("u", "10"), Stored{})
 		s.Disconnect("prod")
-		time.Sleep(tombstoneTTL - time.Second)
+		time.Sleep(TombstoneTTL - time.Second)
 		s.Remove("other", web, "u")
 		if s.floorOfWeb() == "" {
 			t.Error("got no floor, want it kept while the agent may reconnect")

@@ -234,6 +234,48 @@ var WriteThrough = map[string]func(*testing.T, *store.Store){
 		w.commitDelete(11, "web", "11")
 		w.expectPods()
 	},
+	"another server leaves out what operations have replaced": func(t *testing.T, s *store.Store) {
+		w := newLivePodWriter(t, s, 5)
+		w.commitLive(6, pod("gone", 6))
+		w.writePodThrough("web", 10)
+		w.removeThrough("gone", pod("gone", 0).UID)
+		w.moveToAnotherServer()
+		storetest.Equal(t, "older versions", storetest.ChangeNames(w.commitLive(9, pod("web", 7), pod("gone", 8))), nil)
+		storetest.Equal(t, "the deletion of a predecessor", storetest.ChangeNames(w.commitDelete(9, "web", "8")), nil)
+		storetest.Equal(t, "a late result", storetest.ChangeNames(w.writePodThrough("gone", 9)), nil)
+		w.expectPods("web@10")
+		w.moveToAnotherServer()
+		storetest.Equal(t, "older versions", storetest.ChangeNames(w.commitLive(9, pod("web", 9), pod("gone", 9))), nil)
+		w.expectPods("web@10")
+		storetest.Equal(t, "what follows", storetest.ChangeNames(w.commitLive(12, pod("web", 12))), []string{"modified Pod n/web"})
+		w.expectPods("web@12")
+	},
+	"another server stores older versions than those that a feed has reported": func(t *testing.T, s *store.Store) {
+		w := newLivePodWriter(t, s, 5)
+		w.commitLive(20, pod("web", 20)) // of an API server that counts anew
+		w.moveToAnotherServer()
+		w.commitLive(3, pod("web", 3))
+		w.expectPods("web@3")
+	},
+	"a cluster that has gone back has what operations deleted": func(t *testing.T, s *store.Store) {
+		w := newLivePodWriter(t, s, 5)
+		w.commitLive(6, pod("web", 6))
+		w.removeThrough("web", pod("web", 0).UID)
+		w.commitDelete(20, "web", "20")
+		w.beginSnapshot()
+		w.readIndex()
+		m := vedette.Mark("7")
+		_, err := s.Commit(t.Context(), commit.Batch{Account: "prod", Term: w.Term, Feeds: []commit.FeedUpdate{{
+			Feed: storetest.FeedOf(storetest.Pods), Mark: &m, SnapshotMark: m}}})
+		if !errors.Is(err, commit.ErrRewound) {
+			t.Fatalf("got %v, want %v", err, commit.ErrRewound)
+		}
+		w.moveToAnotherServer()
+		w.beginSnapshot()
+		w.Put(pod("web", 6))
+		w.endSnapshot(7, nil)
+		w.expectPods("web@6")
+	},
 	"feeds that are no longer declared lose their floors": func(t *testing.T, s *store.Store) {
 		w := newLivePodWriter(t, s, 5)
 		w.writePodThrough("web", 10)
@@ -323,9 +365,10 @@ var WriteThrough = map[string]func(*testing.T, *store.Store){
 		end = storetest.Ended(idle, vedette.Done)
 		_, noted, err = s.WriteThrough(t.Context(), "prod", w.Term, pod("api", 11), &end) // which is stored already
 		expectEnded(false, noted, err)
-		_, noted, err = s.RemoveThrough(t.Context(), "prod", w.Term, pod("none", 1).Key, "uid-none", &end)
-		expectEnded(false, noted, err)
 		storetest.CheckOperation(t, s, idle)
+		_, noted, err = s.RemoveThrough(t.Context(), "prod", w.Term, pod("none", 1).Key, "uid-none", &end) // which its feed may still report
+		expectEnded(true, noted, err)
+		storetest.CheckOperation(t, s, end)
 		end = storetest.Ended(refused, vedette.Done)
 		_, noted, err = s.WriteThrough(t.Context(), "prod", w.Term-1, pod("api", 12), &end)
 		if noted || !errors.Is(err, registry.ErrTerm) {
@@ -376,6 +419,13 @@ func newLivePodWriter(t *testing.T, s *store.Store, mark int) podWriter {
 		storetest.FeedOf(storetest.Pods))}}})
 	w.commitLive(mark)
 	return w
+}
+
+// moveToAnotherServer makes the agent the cacher at another server.
+func (w *podWriter) moveToAnotherServer() {
+	w.T.Helper()
+	w.Writer = storetest.Acquire(w.T, storetest.AnotherServer(w.T, w.Store), "prod")
+	w.Declare(storetest.FeedOf(storetest.Pods))
 }
 
 func pod(name string, version int) vedette.Object {

@@ -283,10 +283,14 @@ func (c *simulation) restartSnapshot() {
 	}
 }
 
-// reconnect makes the agent the cacher again. It continues from the mark, or lists if there is
+// reconnect makes the agent the cacher again, at the same or at another server. It continues from the mark, or lists if there is
 // none.
 func (c *simulation) reconnect() {
-	c.w.Writer = storetest.Acquire(c.t, c.w.Store, "prod")
+	s := c.w.Store
+	if c.random.IntN(2) == 0 {
+		s = storetest.AnotherServer(c.t, s)
+	}
+	c.w.Writer = storetest.Acquire(c.t, s, "prod")
 	c.w.Declare(storetest.FeedOf(storetest.Pods))
 	c.snapshot = nil
 	c.queue = nil
