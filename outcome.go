@@ -55,6 +55,9 @@ type Outcome struct {
 	// if DeleteArgs.KnownUID named it. The store needs them to distinguish a deleted
 	// object from a new one with the same name.
 	UIDs []string
+	// Absent says of the object that a delete names up to which version it is gone; nil if that is not known. If the delete found none, whoever
+	// deleted it may not have been answered, and its feed may not have reported that yet.
+	Absent *Absence
 	// Unchanged is true if an apply is known to have changed nothing. It is false if
 	// that is unknown: see ApplyArgs.Compare.
 	Unchanged bool
@@ -81,6 +84,14 @@ type Outcome struct {
 	// Stream is the log; nil for other verbs. The caller must close it. It ends when it
 	// is closed or when the context of the operation ends.
 	Stream io.ReadCloser
+}
+
+// Absence says that objects of a key are gone. Newer ones may exist.
+type Absence struct {
+	Key Key
+	// Version is the resourceVersion at which the cluster had none, or had one that is gone: what is known of the key from this version and
+	// older ones is out of date.
+	Version string
 }
 
 // ObjectReader reads objects one after the other. It is not safe for concurrent use.

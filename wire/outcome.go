@@ -21,11 +21,13 @@ func FromOutcome(out vedette.Outcome) *Outcome {
 	o := &Outcome{Id: string(out.ID), State: outcomeStates[out.State], Status: uint32(out.Status), Reason: out.Reason, Message: out.Message,
 		Uids: out.UIDs, Result: out.Result, Unchanged: out.Unchanged, Warnings: out.Warnings}
 	for _, key := range out.Keys {
-		o.Keys = append(o.Keys, &Key{Kind: FromKind(key.Kind), Namespace: key.Namespace, Name: key.Name})
+		o.Keys = append(o.Keys, fromKey(key))
+	}
+	if out.Absent != nil {
+		o.Absent = &Absence{Key: fromKey(out.Absent.Key), Version: out.Absent.Version}
 	}
 	for _, c := range out.Changes {
-		key := &Key{Kind: FromKind(c.Key.Kind), Namespace: c.Key.Namespace, Name: c.Key.Name}
-		o.Changes = append(o.Changes, &Change{Key: key, Before: c.Before, After: c.After,
+		o.Changes = append(o.Changes, &Change{Key: fromKey(c.Key), Before: c.Before, After: c.After,
 			Patch: c.Patch, TemplateBefore: c.TemplateBefore, TemplateAfter: c.TemplateAfter, Note: c.Note})
 	}
 	if out.CacheObject != nil {
@@ -64,11 +66,14 @@ func ToOutcome(o *Outcome) vedette.Outcome {
 		}
 	}
 	for _, key := range o.GetKeys() {
-		out.Keys = append(out.Keys, vedette.Key{Kind: ToKind(key.GetKind()), Namespace: key.GetNamespace(), Name: key.GetName()})
+		out.Keys = append(out.Keys, toKey(key))
+	}
+	if a := o.GetAbsent(); a != nil {
+		out.Absent = &vedette.Absence{Key: toKey(a.GetKey()), Version: a.GetVersion()}
 	}
 	for _, c := range o.GetChanges() {
 		out.Changes = append(out.Changes, vedette.ObjectChange{
-			Key:    vedette.Key{Kind: ToKind(c.GetKey().GetKind()), Namespace: c.GetKey().GetNamespace(), Name: c.GetKey().GetName()},
+			Key:    toKey(c.GetKey()),
 			Before: c.GetBefore(), After: c.GetAfter(), Patch: c.GetPatch(), TemplateBefore: c.GetTemplateBefore(),
 			TemplateAfter: c.GetTemplateAfter(), Note: c.GetNote()})
 	}
@@ -80,6 +85,14 @@ func ToOutcome(o *Outcome) vedette.Outcome {
 		out.CacheObject, out.Objects = &fresh, []json.RawMessage{fresh.Body}
 	}
 	return out
+}
+
+func fromKey(key vedette.Key) *Key {
+	return &Key{Kind: FromKind(key.Kind), Namespace: key.Namespace, Name: key.Name}
+}
+
+func toKey(key *Key) vedette.Key {
+	return vedette.Key{Kind: ToKind(key.GetKind()), Namespace: key.GetNamespace(), Name: key.GetName()}
 }
 
 // FromObject encodes an object and shares its bytes. Feeds use EncodeUpsert instead,

@@ -31,7 +31,7 @@ func (r *run) delete(ctx context.Context, a vedette.DeleteArgs) result {
 		if err != nil {
 			return errorResult(err)
 		}
-		return r.deleteOne(ctx, p, a, r.Wait)
+		return r.deleteNamed(ctx, p, a)
 	}
 	if err := checkSelection(a); err != nil {
 		return errorResult(err)
@@ -126,16 +126,68 @@ func waitHere(ctx context.Context, wait func(context.Context)) { wait(ctx) }
 // waitFunc calls a function that waits.
 type waitFunc = func(context.Context, func(context.Context))
 
+// deleteNamed deletes the object that the operation names. The outcome says since when there is none, unless it is only a preview.
+func (r *run) deleteNamed(ctx context.Context, p request.Path, a vedette.DeleteArgs) result {
+	v, err := r.requestDelete(ctx, p, a)
+	for tries := 0; v.missing && !r.IsDryRun() && tries < maxRecreations; tries++ {
+		var created listedMeta
+		v.version, created = r.proveAbsence(ctx, p)
+		if created.uid == "" || a.OnlyKnown || r.HasLostAnswer() { // we may have deleted the one that was meant, and this one came after it
+			break
+		}
+		v, err = r.deleteByUID(ctx, deletion{Path: p, uid: created.uid, version: created.version}, a)
+	}
+	res := r.awaitOne(ctx, v, err, a, r.Wait)
+	if isGone := v.missing || v.gone || res.err == nil && !a.NoWait; isGone && v.version != "" {
+		res.Absent = &vedette.Absence{Key: p.Key(), Version: v.version}
+	}
+	return res
+}
+
+// maxRecreations is how often a deletion begins again because somebody has created the object while it was found missing.
+const maxRecreations = 3
+
+// absenceTimeout is how long a deletion that has found nothing may take to find out since when that is so.
+const absenceTimeout = 2 * time.Second
+
+// proveAbsence returns a version at which there is no object, which is empty if that cannot be known, or the object that was created meanwhile.
+// The 404 of an object has no resourceVersion. That of a list is of the state that the list shows. See docs/decisions/0199-a-deletion-says-what-is-gone.md.
+func (r *run) proveAbsence(ctx context.Context, p request.Path) (version string, created listedMeta) {
+	ctx, cancel := context.WithTimeout(ctx, absenceTimeout)
+	defer cancel()
+	defer r.TemporaryMemory()()
+	list := p.ListMetaRequest("", fields.OneTermEqualSelector("metadata.name", p.Name).String())
+	meta, err := r.ForEachOfPage(ctx, p.Collection(), list, func() error { created = listedMeta{}; return nil }, func(raw []byte) error {
+		listed, err := parseListedMeta(raw)
+		if err == nil && listed.name == p.Name {
+			created = listed
+		}
+		return err
+	})
+	switch {
+	case err != nil || !strings.HasSuffix(meta.Kind, "List"): // for example because the agent may not list the kind
+		return "", listedMeta{}
+	case created.name != "" || meta.Continue != "": // the rest of the list may have it
+		return "", created
+	}
+	return meta.Version, listedMeta{}
+}
+
 // deleteOne deletes an object, and waits by wait.
 func (r *run) deleteOne(ctx context.Context, p request.Path, a vedette.DeleteArgs, wait waitFunc) result {
 	v, err := r.requestDelete(ctx, p, a)
+	return r.awaitOne(ctx, v, err, a, wait)
+}
+
+// awaitOne waits by wait until an object is gone whose deletion was requested.
+func (r *run) awaitOne(ctx context.Context, v deletion, err error, a vedette.DeleteArgs, wait waitFunc) result {
 	if err != nil {
 		return errorResult(err)
 	}
 	if v.uid == "" {
 		return result{}
 	}
-	res := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.Key()}, UIDs: []string{v.uid}}}
+	res := result{Outcome: vedette.Outcome{Keys: []vedette.Key{v.Key()}, UIDs: []string{v.uid}}}
 	wait(ctx, func(ctx context.Context) { res.err = r.awaitDeletion(ctx, v, a) })
 	return res
 }
@@ -143,8 +195,10 @@ func (r *run) deleteOne(ctx context.Context, p request.Path, a vedette.DeleteArg
 // deletion is an object that is being deleted.
 type deletion struct {
 	request.Path
-	uid  string // empty if there was no object
-	gone bool   // no need to wait
+	uid     string // empty if there was no object
+	version string // the last one at which it is known to have existed, or at which there is none; empty if that is not known
+	gone    bool   // no need to wait
+	missing bool   // there was no object, which may be an error
 }
 
 // requestDelete requests the deletion of an object by its uid, which is known or read. So a new
@@ -158,17 +212,22 @@ func (r *run) requestDelete(ctx context.Context, p request.Path, a vedette.Delet
 	}
 	meta, err := r.getIdentity(ctx, p)
 	if (request.IsNotFound(err) || request.IsKindNotServed(err)) && a.MissingOK {
-		return deletion{}, nil
+		return deletion{missing: isObjectMissing(err)}, nil
 	}
 	if err != nil {
-		return deletion{}, err
+		return deletion{missing: isObjectMissing(err)}, err
 	}
 	r.NoteVersion(p.Key(), meta.ResourceVersion)
-	v, err := r.deleteByUID(ctx, deletion{Path: p, uid: string(meta.UID)}, a)
+	v, err := r.deleteByUID(ctx, deletion{Path: p, uid: string(meta.UID), version: meta.ResourceVersion}, a)
 	if request.IsNotFound(err) || request.IsKindNotServed(err) { // it was deleted between the two requests
 		v.gone, err = true, nil
 	}
 	return v, err
+}
+
+// isObjectMissing reports whether there is no object, although its kind is served.
+func isObjectMissing(err error) bool {
+	return request.IsNotFound(err) && !request.IsKindNotFound(err)
 }
 
 // isStaleUID reports whether a deletion failed because its uid is out of date. After a lost answer
@@ -188,7 +247,8 @@ func (r *run) deleteByUID(ctx context.Context, v deletion, a vedette.DeleteArgs)
 	uid := types.UID(v.uid)
 	raw, _, err := r.Do(ctx, v.Path, request.Request{Method: http.MethodDelete, DeleteOptions: metav1.DeleteOptions{
 		GracePeriodSeconds: a.GraceSeconds, PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid}}})
-	if request.IsNotFound(err) && !request.IsKindNotFound(err) && (a.MissingOK || r.HasLostAnswer()) {
+	v.missing = isObjectMissing(err)
+	if v.missing && (a.MissingOK || r.HasLostAnswer()) {
 		v.gone = true
 		return v, nil
 	}

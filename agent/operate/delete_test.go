@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -179,17 +180,18 @@ func TestDeleteByUID(t *testing.T) {
 		stale   bool // the uid is another object's
 		methods string
 		uid     bool // the outcome has it
+		absent  bool // and up to which version the object is gone
 		status  int
 	}{
 		{name: "known", kind: "configmap", object: configMap("a", nil), methods: "DELETE", uid: true},
 		{name: "a Secret", kind: "secret", object: secretManifest("a"), methods: "DELETE", uid: true},
 		{name: "of a custom kind", kind: "thing." + s.customGroup(), object: object{"apiVersion": s.customGroup() + "/v1", "kind": "Thing", "metadata": object{"name": "a"}}, methods: "DELETE", uid: true},
 		{name: "unwaited for", kind: "configmap", object: configMap("b", nil), args: vedette.DeleteArgs{NoWait: true}, methods: "DELETE", uid: true},
-		{name: "another one has the name", kind: "configmap", object: configMap("c", nil), stale: true, methods: "DELETE GET DELETE", uid: true},
+		{name: "another one has the name", kind: "configmap", object: configMap("c", nil), stale: true, methods: "DELETE GET DELETE", uid: true, absent: true},
 		{name: "another one has the name, which is spared", kind: "configmap", object: configMap("d", nil), stale: true,
 			args: vedette.DeleteArgs{OnlyKnown: true, MissingOK: true}, methods: "DELETE", status: 409},
-		{name: "gone", kind: "configmap", stale: true, methods: "DELETE", status: 404},
-		{name: "gone, which may be", kind: "configmap", stale: true, args: vedette.DeleteArgs{MissingOK: true}, methods: "DELETE", uid: true},
+		{name: "gone", kind: "configmap", stale: true, methods: "DELETE GET", status: 404, absent: true},
+		{name: "gone, which may be", kind: "configmap", stale: true, args: vedette.DeleteArgs{MissingOK: true}, methods: "DELETE GET", uid: true, absent: true},
 		{name: "what others have to let go of", kind: "configmap", object: withFinalizer("e"), args: vedette.DeleteArgs{NoWait: true}, methods: "DELETE", uid: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -212,6 +214,9 @@ func TestDeleteByUID(t *testing.T) {
 			if named := len(out.UIDs) == 1 && out.UIDs[0] == uid && len(out.Keys) == 1; named != tt.uid {
 				t.Errorf("got keys %v and uids %v, want uid %s: %v", out.Keys, out.UIDs, uid, tt.uid)
 			}
+			if (out.Absent != nil) != tt.absent || tt.absent && (out.Absent.Version == "" || out.Absent.Key.Namespace != s.namespace || out.Absent.Key.Name != name) {
+				t.Errorf("got absence %v, want one: %v", out.Absent, tt.absent)
+			}
 		})
 	}
 	s.mustExecute(vedette.GetArgs{Target: s.target("configmap", "d")})
@@ -224,7 +229,7 @@ func TestDeleteByUIDRetriesLostAnswer(t *testing.T) {
 	uid := s.create(configMap("a", nil))
 	s.abortDeletes = 1
 	out := s.mustExecute(vedette.DeleteArgs{Target: s.target("configmap", "a"), KnownUID: uid})
-	if methods := s.takeMethods(); methods != "DELETE DELETE" || len(out.UIDs) != 1 || out.UIDs[0] != uid {
+	if methods := s.takeMethods(); methods != "DELETE DELETE GET" || len(out.UIDs) != 1 || out.UIDs[0] != uid {
 		t.Errorf("got requests %s and uids %v", methods, out.UIDs)
 	}
 }
@@ -250,6 +255,94 @@ func TestDeleteByUIDSparesNewObject(t *testing.T) {
 	}
 	if dig(b.live(core, "configmaps", "a"), "data", "anew") != "yes" {
 		t.Error("the object that was created later is gone too")
+	}
+}
+
+// TestDeleteKnowsSinceWhenAnObjectIsGone deletes what is missing, while others create and delete an object of that name.
+func TestDeleteKnowsSinceWhenAnObjectIsGone(t *testing.T) {
+	version := func(o object) uint64 {
+		n, err := strconv.ParseUint(dig(o, "metadata", "resourceVersion").(string), 10, 64)
+		must(t, err)
+		return n
+	}
+	var b *testbed
+	var before func(*http.Request)
+	var refused, answer string
+	b = newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		isList := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps")
+		if before != nil && isList {
+			before(r)
+		}
+		if isList && refused != "" {
+			http.Error(w, refused, http.StatusForbidden)
+			return true
+		}
+		if isList && answer != "" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(answer))
+			return true
+		}
+		return false
+	})
+	path := b.path(core, "configmaps", "a")
+	create := func() object {
+		must(t, plane.Create(t.Context(), b.path(core, "configmaps", ""), configMap("a", nil)))
+		return b.live(core, "configmaps", "a")
+	}
+	remove := func() vedette.Outcome {
+		return b.execute(vedette.DeleteArgs{Target: b.target("configmap", "a"), MissingOK: true})
+	}
+	gone := create()
+	must(t, plane.Delete(t.Context(), path))
+	out := remove()
+	if out.State != vedette.Done || len(out.Keys) != 0 || out.Absent == nil {
+		t.Fatalf("got %+v, want nothing deleted and an absence", out)
+	}
+	if n, err := strconv.ParseUint(out.Absent.Version, 10, 64); err != nil || n <= version(gone) {
+		t.Errorf("absent at %s, %v, want after the last version of the object, %d", out.Absent.Version, err, version(gone))
+	}
+
+	tries := 0
+	var created object
+	before = func(*http.Request) {
+		if tries++; tries == 1 {
+			created = create()
+		}
+	}
+	out = remove()
+	if out.State != vedette.Done || len(out.UIDs) != 1 || out.UIDs[0] != dig(created, "metadata", "uid") || out.Absent == nil || out.Absent.Version != dig(created, "metadata", "resourceVersion") {
+		t.Errorf("an object that is created meanwhile: got %+v, absent %v, want %v deleted", out, out.Absent, dig(created, "metadata"))
+	}
+
+	before = func(*http.Request) { create() }
+	out = b.execute(vedette.DeleteArgs{Target: b.target("configmap", "a"), MissingOK: true, OnlyKnown: true, KnownUID: "0-0"})
+	if out.State != vedette.Done || out.Absent != nil {
+		t.Errorf("an object that is created after the known one was gone: got %+v, absent %v, want it left alone", out, out.Absent)
+	}
+	b.live(core, "configmaps", "a")
+	must(t, plane.Delete(t.Context(), path))
+
+	before = nil
+	refused = "no"
+	if out := remove(); out.State != vedette.Done || out.Absent != nil {
+		t.Errorf("an agent that may not list: got %+v", out)
+	}
+	refused = ""
+	for name, document := range map[string]string{
+		"another document": `{"kind":"Status","metadata":{"resourceVersion":"99"},"items":[]}`,
+		"half a list":      `{"kind":"ConfigMapList","metadata":{"resourceVersion":"99","continue":"x"},"items":[]}`,
+		"no version":       `{"kind":"ConfigMapList","metadata":{},"items":[]}`,
+		"no items":         `{"kind":"ConfigMapList","metadata":{"resourceVersion":"99"}}`,
+		"no JSON":          `<html>`,
+	} {
+		answer = document
+		if out := remove(); out.State != vedette.Done || out.Absent != nil {
+			t.Errorf("%s: got %+v, absent %v, want that nothing is known", name, out, out.Absent)
+		}
+	}
+	answer = ""
+	if out := b.execute(vedette.DeleteArgs{Target: b.target("configmap", "a")}); out.State != vedette.Failed || out.Status != http.StatusNotFound || out.Absent == nil {
+		t.Errorf("an object that must exist: got %+v, absent %v", out, out.Absent)
 	}
 }
 

@@ -127,6 +127,7 @@ func (r *run) toOutcome(res result) vedette.Outcome {
 		out = errorOutcome(res.err)
 		out.Keys = res.Keys // of what was done before the failure
 		out.UIDs = res.UIDs
+		out.Absent = res.Absent
 		out.Objects = res.Objects
 	} else {
 		out.State = vedette.Done

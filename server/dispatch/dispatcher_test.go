@@ -259,6 +259,15 @@ func (s *scenario) RemoveThrough(ctx context.Context, account vedette.AccountNam
 	return nil, err == nil, err
 }
 
+func (s *scenario) RemoveAbsent(ctx context.Context, account vedette.AccountName, _ vedette.Term, absent vedette.Absence, end *history.Operation) ([]commit.Change, bool, error) {
+	s.logf("absent %s at %s", absent.Key, absent.Version)
+	if end == nil {
+		return nil, false, nil
+	}
+	err := s.EndOperations(ctx, []history.Operation{*end})
+	return nil, err == nil, err
+}
+
 func (s *scenario) Prioritize(vedette.AccountName) (end func()) {
 	s.addPriority(1)
 	return func() { s.addPriority(-1) }

@@ -35,7 +35,7 @@ func (d *Dispatcher) prioritize(f *inflight) (end func()) {
 	return d.store.Prioritize(f.op.Account)
 }
 
-// writeThrough stores the written objects and removes the deleted ones before the
+// writeThrough stores the written objects and removes those that are gone before the
 // caller receives the outcome, so that the caller reads its own writes. Commits of the
 // account have given way since the operation was accepted. It reports whether the end
 // of the operation was recorded in the same transaction.
@@ -44,6 +44,8 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 		return false
 	}
 	defer d.makeKnown(ctx)
+	absent := out.Absent
+	out.Absent = nil // nobody else needs it
 	ctx, cancel := context.WithTimeout(ctx, maxWriteThroughWait)
 	defer cancel()
 	if out.CacheObject != nil {
@@ -52,8 +54,21 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 		})
 	}
 	args, isDelete := f.op.Args.(vedette.DeleteArgs)
-	if !isDelete || args.NoWait || out.State != vedette.Done || len(out.UIDs) != len(out.Keys) {
+	if !isDelete {
 		return false
+	}
+	isRemoved := !args.NoWait && out.State == vedette.Done && len(out.UIDs) == len(out.Keys) && len(out.Keys) > 0
+	if absent != nil && args.Name != "" && absent.Key.Name == args.Name {
+		var endRow *history.Operation
+		if !isRemoved {
+			endRow = end
+		}
+		ended = d.writeInTerm(ctx, f, func(term vedette.Term) ([]commit.Change, bool, error) {
+			return d.store.RemoveAbsent(ctx, f.op.Account, term, *absent, endRow)
+		})
+	}
+	if !isRemoved {
+		return ended
 	}
 	for i, key := range out.Keys {
 		if out.UIDs[i] == f.known.uid && key != f.known.key {

@@ -32,6 +32,43 @@ func TestWriteThroughWaitsForCacher(t *testing.T) {
 	})
 }
 
+// TestAbsenceIsWrittenThrough checks that what a deletion found gone is removed before the caller is answered, whether it deleted anything or not.
+func TestAbsenceIsWrittenThrough(t *testing.T) {
+	absent := &vedette.Absence{Key: webKey, Version: "12"}
+	for _, tt := range []struct {
+		name string
+		args vedette.Args
+		out  vedette.Outcome
+		want []string
+	}{
+		{"found nothing", vedette.DeleteArgs{Target: web, MissingOK: true}, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent},
+			[]string{"absent Deployment.apps shop/web at 12", "op done 200 "}},
+		{"found nothing, which is an error", vedette.DeleteArgs{Target: web}, vedette.Outcome{State: vedette.Failed, Status: 404, Absent: absent, Message: "not found"},
+			[]string{"absent Deployment.apps shop/web at 12", "op failed 404 not found"}},
+		{"does not wait", vedette.DeleteArgs{Target: web, NoWait: true}, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent},
+			[]string{"absent Deployment.apps shop/web at 12", "op done 200 "}},
+		{"deleted what the server did not know", vedette.DeleteArgs{Target: web},
+			vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent, Keys: []vedette.Key{webKey}, UIDs: []string{"u"}},
+			[]string{"absent Deployment.apps shop/web at 12", "removed Deployment.apps shop/web u", "op done 200 "}},
+		{"of another object", vedette.DeleteArgs{Target: web}, vedette.Outcome{State: vedette.Done, Status: 200, Absent: &vedette.Absence{Key: vedette.Key{Kind: deployments, Namespace: "shop", Name: "api"}, Version: "12"}},
+			[]string{"op done 200 "}},
+		{"by labels", vedette.DeleteArgs{Target: vedette.Target{Kind: "deployment", Namespace: "shop"}, LabelSelector: "a=b"}, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent},
+			[]string{"op done 200 "}},
+		{"not of a deletion", scale, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent}, []string{"op done 200 "}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			runScenario(t, func(s *scenario) {
+				a := s.connect("a", "1")
+				s.start("op", tt.args)
+				s.takeLog()
+				tt.out.ID = "op"
+				a.answer(tt.out)
+				s.expectLog(append([]string{"a/1: forget op"}, tt.want...)...)
+			})
+		})
+	}
+}
+
 // TestWriteThroughTimesOut checks that this wait is limited.
 func TestWriteThroughTimesOut(t *testing.T) {
 	runScenario(t, func(s *scenario) {

@@ -245,6 +245,9 @@ func (c *client) send(ctx context.Context, t target, id string, o *history.Opera
 			mayHaveBegun = true // 409 means that another server executes it
 		case out.State == "done":
 			return history.Done
+		case o.Verb == history.Delete && out.State == "failed" && out.Status == http.StatusNotFound && out.Reason == "NotFound":
+			o.Detail += nothingToDelete
+			return history.Done
 		case out.State == "failed" && !strings.Contains(out.Message, "is being deleted"):
 			return history.Failed
 		case out.State != "":
@@ -314,13 +317,15 @@ func (c *client) submit(ctx context.Context, o *history.Operation, name string, 
 		}
 		o.Outcome = history.Done
 		if o.Verb == history.Delete && len(task.ResultObjects) > 0 && len(task.ResultObjects[0].ManifestNamesByNamespace[c.namespace]) == 0 {
-			// There was nothing to delete, which Clouddriver's API takes for a success. It had no effect that the next reader must see.
-			o.Outcome = history.Failed
-			o.Detail += " (there was nothing to delete)"
+			o.Detail += nothingToDelete
 		}
 		return
 	}
 }
+
+// nothingToDelete says that a deletion found no object. That is as good as a deletion: whoever reads next must not see the object, although it may be
+// another operation that has deleted it and is not answered yet.
+const nothingToDelete = " (there was nothing to delete)"
 
 // within asks with a limit of time.
 func within(ctx context.Context, d time.Duration, ask func(ctx context.Context) (sharing.Answer, error)) (sharing.Answer, error) {

@@ -83,17 +83,9 @@ func (s *Sender) ForEachItem(ctx context.Context, p Path, req Request, begin fun
 	restarts := 0
 	release := s.TemporaryMemory()
 	for page := 0; ; page++ {
-		var meta jsonstream.ListMeta
 		items := 0
-		req.Consume = func(body io.Reader) (err error) {
-			if err := begin(page); err != nil {
-				return err
-			}
-			items = 0
-			meta, err = s.splitList(ctx, body, p, req.Sensitive, func(raw []byte) error { items++; return item(page, raw) })
-			return err
-		}
-		_, _, err := s.Do(ctx, p, req)
+		meta, err := s.ForEachOfPage(ctx, p, req, func() error { items = 0; return begin(page) },
+			func(raw []byte) error { items++; return item(page, raw) })
 		last := req.Query.Get("continue")
 		if StatusCode(err) == http.StatusGone && last != "" {
 			if restarts++; restarts > maxRestarts {
@@ -118,6 +110,19 @@ func (s *Sender) ForEachItem(ctx context.Context, p Path, req Request, begin fun
 		}
 		req.Query.Set("continue", meta.Continue)
 	}
+}
+
+// ForEachOfPage is ForEachItem for one page of a list, whose metadata it returns. It calls begin whenever it reads the page.
+func (s *Sender) ForEachOfPage(ctx context.Context, p Path, req Request, begin func() error, item func(raw []byte) error) (meta jsonstream.ListMeta, err error) {
+	req.Consume = func(body io.Reader) (err error) {
+		if err := begin(); err != nil {
+			return err
+		}
+		meta, err = s.splitList(ctx, body, p, req.Sensitive, item)
+		return err
+	}
+	_, _, err = s.Do(ctx, p, req)
+	return meta, err
 }
 
 const (

@@ -51,16 +51,32 @@ func (w *Writer) WriteThrough(ctx context.Context, account vedette.AccountName, 
 func (w *Writer) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
 	end *history.Operation) (changes []commit.Change, ended bool, err error) {
 	action := fmt.Sprintf("remove %s of account %s through", key, account)
-	changes, ended, err = w.applyWriteThrough(ctx, account, term, key, end, func(p *plan, _ writethrough.Stored, row *storedRow) {
+	changes, ended, err = w.applyWriteThrough(ctx, account, term, key, end, func(p *plan, stored writethrough.Stored, row *storedRow) {
 		if uid == "" {
 			return
 		}
 		if row != nil && bytes.Equal(row.uid, codec.PackUID(uid)) {
 			p.batch.Deletes = []commit.Deletion{{Key: key}}
+			w.writeThrough.RemoveAbsent(account, vedette.Absence{Key: key, Version: row.version}, stored) // nor is anything left of its predecessors
 		}
 		w.writeThrough.Remove(account, key, uid)
 		if len(uid) <= sqldb.MaxUID { // no object with a longer one is stored
 			p.tombstone = &tombstone{uid: uid}
+		}
+	})
+	return changes, ended, w.db.WrapError(action, err)
+}
+
+// RemoveAbsent removes what is stored of an object from versions at which an operation found it gone, before its feed reports
+// that, and returns what changed. An object that was created later stays. What the feed still reports from before is left
+// out. The end and the errors are those of WriteThrough.
+func (w *Writer) RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence,
+	end *history.Operation) (changes []commit.Change, ended bool, err error) {
+	action := fmt.Sprintf("remove %s of account %s, which is gone", absent.Key, account)
+	changes, ended, err = w.applyWriteThrough(ctx, account, term, absent.Key, end, func(p *plan, stored writethrough.Stored, row *storedRow) {
+		if w.writeThrough.RemoveAbsent(account, absent, stored) {
+			p.batch.Deletes = []commit.Deletion{{Key: absent.Key}}
+			p.tombstone = &tombstone{uid: codec.UnpackUID(row.uid)}
 		}
 	})
 	return changes, ended, w.db.WrapError(action, err)

@@ -4,8 +4,8 @@
 // come before or long after the feed's report of it, and the feed may report older versions before.
 //
 // Of an object it may know a floor or a tombstone. A floor says that the cluster had the object at
-// a resourceVersion: older changes are stale. A tombstone says that the object with a uid is
-// gone: all changes of that uid are stale. Write and Remove record them, Filter applies
+// a resourceVersion, or had nothing of the name: older changes are stale. A tombstone says that the object with a uid is
+// gone: all changes of that uid are stale. Write, Remove and RemoveAbsent record them, Filter applies
 // them to a batch, and Settle keeps what is left of them once the batch is stored.
 //
 // What is left out must be reported again, or it would never be seen. Therefore:
@@ -21,7 +21,8 @@
 //     it. What is in the index and was written after the list was read is named in a drop although it exists. Both are decided
 //     when the snapshot ends: if it was read at or after the floor's version, the snapshot is right; otherwise the watch will
 //     be. For this, the end of a snapshot is kept separate from the feed's mark, which may be further on in the same batch.
-//   - Without a uid nothing is removed.
+//   - An operation that finds nothing to delete says at which version that was. What is stored of that version or an older one is removed, whatever
+//     its uid is, and nothing older is stored. Without a version or a uid nothing is removed.
 //
 // A server that takes over an account does not know the floors of the one before. It derives them (see State.Filter): the
 // object is stored in a newer version than its feed has reached. Tombstones are stored for TombstoneTTL in the

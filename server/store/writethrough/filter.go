@@ -173,6 +173,9 @@ func (f *Filtered) filterDrops() {
 		d := &drops[i]
 		withheld := map[uint64]bool{}
 		for key, fl := range f.floors {
+			if fl.isAbsence() {
+				continue // nothing is stored
+			}
 			for _, digest := range fl.digests(key) {
 				if !covers(d.Feed, key) || !slices.Contains(d.Digests, digest) {
 					continue
@@ -244,6 +247,8 @@ func (f *Filtered) expire() {
 		if fl.isExpired(f.now) {
 			delete(f.floors, key)
 			f.accept(key, fl.reported)
+		} else if fl.isAbsence() && fl.since.IsZero() && f.now.Sub(fl.absentSince) >= TombstoneTTL {
+			delete(f.floors, key)
 		}
 	}
 	for uid, t := range f.tombstones {

@@ -2,6 +2,7 @@ package writethrough
 
 import (
 	"cmp"
+	"math"
 	"strconv"
 	"time"
 
@@ -19,11 +20,17 @@ import (
 // reports the version. It never does if etcd was restored from a backup, because then the
 // cluster counts on from an earlier version. Such a floor diverges, and the snapshot wins
 // after divergenceTimeout.
+//
+// The floor of an absence says that nothing of the name is left from before its version. It does no harm, and lasts for TombstoneTTL at most,
+// because the feed need not report anything about the name.
 type floor struct {
-	uid     string
-	version uint64
+	uid         string
+	version     uint64
+	absentSince time.Time // when an absence was recorded; zero for an object
 	divergence
 }
+
+func (f *floor) isAbsence() bool { return !f.absentSince.IsZero() }
 
 // tombstone says that the object with a uid is gone. The API server never uses a uid again,
 // so every change of that uid is left out. A tombstone is kept for as long as a feed may be
@@ -147,6 +154,8 @@ func (state *objectState) decideWrite(o *vedette.Object) (bool, *floor) {
 		return false, nil
 	case !state.Exists && state.hasFeedPassed(version):
 		return false, nil
+	case state.floor != nil && state.floor.isAbsence() && version < state.floor.version:
+		return false, nil
 	case isAtLeast(string(state.Mark), version):
 		return true, nil // the feed reports only newer versions from now on
 	}
@@ -160,6 +169,26 @@ func (state *objectState) decideWrite(o *vedette.Object) (bool, *floor) {
 		newFloor.reported = &reported{}
 	}
 	return true, &newFloor
+}
+
+// decideAbsence reports whether to remove what is stored because nothing is left of the object from a version or older ones, and returns the
+// new floor; nil for none. A feed that has passed the version may not have reported the absence, if a newer change of the object has replaced
+// it; but it reports nothing older any more.
+func (state *objectState) decideAbsence(absentAt string, now time.Time) (bool, *floor) {
+	version, ok := parseVersion(absentAt)
+	switch {
+	case !ok || version == math.MaxUint64:
+		return false, nil
+	case state.Exists && !isOlderThan(state.Version, version+1): // newer, or it cannot be compared
+		return false, nil
+	case state.floor != nil && state.floor.version > version, state.Mark != "" && !isOlderThan(string(state.Mark), version):
+		return state.Exists, nil
+	}
+	newFloor := floor{version: version + 1, absentSince: now}
+	if state.floor != nil {
+		newFloor.reported = state.floor.reported
+	}
+	return state.Exists, &newFloor
 }
 
 // hasFeedPassed reports whether the feed may already have reported the deletion of an object of

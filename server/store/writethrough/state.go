@@ -88,6 +88,21 @@ func (s *State) Remove(name vedette.AccountName, key vedette.Key, uid string) {
 	s.getOrCreateLocked(name).tombstones[uid] = tombstone{key: key, createdAt: now}
 }
 
+// RemoveAbsent reports whether to remove what is stored of an object that an operation found gone. If the feed may still report what was before, it
+// records a floor.
+func (s *State) RemoveAbsent(name vedette.AccountName, absent vedette.Absence, stored Stored) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.stateLocked(name, absent.Key, "")
+	state.Stored = stored
+	remove, newFloor := state.decideAbsence(absent.Version, time.Now())
+	if newFloor != nil {
+		s.expireLocked(time.Now())
+		s.getOrCreateLocked(name).floors[absent.Key] = *newFloor
+	}
+	return remove
+}
+
 func (s *State) stateLocked(name vedette.AccountName, key vedette.Key, uid string) objectState {
 	state := objectState{key: key}
 	a := s.accounts[name]

@@ -69,7 +69,7 @@ func describe(b commit.Batch) string {
 // TestOlderVersionsAreFilteredOut records one fact about an object: u is at version 10, or u is gone. Then
 // batches follow, each of which is filtered and settled.
 func TestOlderVersionsAreFilteredOut(t *testing.T) {
-	const written, gone = "written", "gone"
+	const written, gone, absent = "written", "gone", "absent"
 	for name, c := range map[string]struct {
 		fact  string
 		steps []step
@@ -98,14 +98,24 @@ func TestOlderVersionsAreFilteredOut(t *testing.T) {
 		"another object with the same name is stored":              {gone, []step{{upsert: "u@9"}, {upsert: "v@11"}}, []string{"", "v@11"}, true},
 		"a tombstone expires after ten minutes":                    {gone, []step{{after: 9 * time.Minute}, {after: 10 * time.Minute}}, []string{"", ""}, false},
 		"a list that is older than the deletion":                   {gone, []step{{upsert: "u@9", listed: "9"}, {after: time.Minute, delete: "12"}, {after: time.Hour}}, []string{"", "deleted", ""}, false},
+		"what was before an absence is left out":                   {absent, []step{{upsert: "u@10", mark: "9"}, {delete: "10"}}, []string{"", ""}, true},
+		"what comes after an absence is stored":                    {absent, []step{{upsert: "v@11"}}, []string{"v@11"}, false},
+		"a mark beyond an absence":                                 {absent, []step{{upsert: "u@9", mark: "11"}}, []string{""}, false},
+		"an absence of which no feed reports anything":             {absent, []step{{after: 9 * time.Minute}, {after: 10 * time.Minute}}, []string{"", ""}, false},
+		"a list that is older than an absence":                     {absent, []step{{upsert: "u@9", listed: "9"}, {after: time.Minute, delete: "12"}}, []string{"", "deleted"}, false},
+		"drops are not kept back by an absence":                    {absent, []step{{drop: true, listed: "12"}}, []string{"2 dropped"}, false},
+		"a restored cluster in which the object still is":          {absent, []step{{upsert: "u@4", listed: "5"}, {after: time.Hour}}, []string{"", "u@4"}, false},
 		"a restored cluster in which the object was never deleted": {gone, []step{{upsert: "u@4", listed: "5"}, {after: time.Hour}}, []string{"", "u@4"}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var o State
-			if c.fact == written {
+			switch c.fact {
+			case written:
 				o.Write("prod", objectAt("u", "10"), Stored{})
-			} else {
+			case gone:
 				o.Remove("prod", web, "u")
+			case absent:
+				o.RemoveAbsent("prod", vedette.Absence{Key: web, Version: "10"}, Stored{})
 			}
 			began := time.Now()
 			var got []string
@@ -238,6 +248,8 @@ func TestOnlyNewerVersionsAreWritten(t *testing.T) {
 		"after the index has passed it":              {indexThrough("web"), Stored{}, true, "10?"},
 		"after the whole index was read":             {func(s *State) { s.RecordIndex("prod", pods, IndexChunk{First: true, Last: true}) }, Stored{}, true, "10?"},
 		"not if the uid is gone":                     {func(s *State) { s.Remove("prod", web, "u") }, Stored{Mark: "9"}, false, ""},
+		"not if the object is gone since":            {func(s *State) { s.RemoveAbsent("prod", vedette.Absence{Key: web, Version: "10"}, Stored{}) }, Stored{Mark: "9"}, false, ""},
+		"over what is gone":                          {func(s *State) { s.RemoveAbsent("prod", vedette.Absence{Key: web, Version: "9"}, Stored{}) }, Stored{Mark: "9"}, true, "10"},
 		"a higher floor stays":                       {func(s *State) { s.Write("prod", objectAt("u", "11"), Stored{}) }, Stored{Exists: true, Version: "9", Mark: "9"}, true, "11"},
 		"a lower floor is raised":                    {func(s *State) { s.Write("prod", objectAt("u", "9"), Stored{}) }, Stored{Exists: true, Version: "9", Mark: "9"}, true, "10"},
 		"what the snapshot claimed stays with a floor": {func(s *State) {
@@ -258,6 +270,42 @@ func TestOnlyNewerVersionsAreWritten(t *testing.T) {
 		}
 		if write != c.want || got != c.floor {
 			t.Errorf("%s: got %v with floor %q, want %v with %q", name, write, got, c.want, c.floor)
+		}
+	}
+}
+
+// TestOnlyOlderVersionsAreAbsent decides what to remove if an operation found nothing at version 10.
+func TestOnlyOlderVersionsAreAbsent(t *testing.T) {
+	for name, c := range map[string]struct {
+		version string
+		before  func(*State) // nil if nothing is known
+		stored  Stored
+		want    bool   // removed
+		floor   string // its version, or "" for none
+	}{
+		"an older version":                    {"10", nil, Stored{Exists: true, Version: "9", Mark: "9"}, true, "11"},
+		"the same version, which is gone too": {"10", nil, Stored{Exists: true, Version: "10", Mark: "9"}, true, "11"},
+		"not a newer version":                 {"10", nil, Stored{Exists: true, Version: "11", Mark: "9"}, false, ""},
+		"not one that cannot be compared":     {"10", nil, Stored{Exists: true, Version: "abc", Mark: "9"}, false, ""},
+		"not one that must be reported again": {"10", nil, Stored{Exists: true, Mark: "9"}, false, ""},
+		"a version that the feed has passed":  {"10", nil, Stored{Exists: true, Version: "9", Mark: "10"}, true, ""}, // a newer change has replaced the deletion
+		"nothing is stored":                   {"10", nil, Stored{Mark: "9"}, false, "11"},
+		"nothing is stored in a snapshot":     {"10", nil, Stored{}, false, "11"},
+		"nothing, and the feed has passed it": {"10", nil, Stored{Mark: "10"}, false, ""},
+		"a mark that cannot be compared":      {"10", nil, Stored{Mark: "abc"}, false, ""},
+		"an absence that cannot be compared":  {"abc", nil, Stored{Exists: true, Version: "9", Mark: "9"}, false, ""},
+		"an absence without a version":        {"", nil, Stored{Exists: true, Version: "9", Mark: "9"}, false, ""},
+		"the highest version":                 {"18446744073709551615", nil, Stored{Exists: true, Version: "9", Mark: "9"}, false, ""},
+		"a newer floor stays":                 {"10", func(s *State) { s.Write("prod", objectAt("v", "12"), Stored{}) }, Stored{Exists: true, Version: "12", Mark: "9"}, false, "12"},
+		"an older floor is raised":            {"10", func(s *State) { s.Write("prod", objectAt("u", "9"), Stored{}) }, Stored{Exists: true, Version: "9", Mark: "8"}, true, "11"},
+	} {
+		var s State
+		if c.before != nil {
+			c.before(&s)
+		}
+		removed := s.RemoveAbsent("prod", vedette.Absence{Key: web, Version: c.version}, c.stored)
+		if floor := s.floorOfWeb(); removed != c.want || floor != c.floor {
+			t.Errorf("%s: got %v with floor %q, want %v with %q", name, removed, floor, c.want, c.floor)
 		}
 	}
 }

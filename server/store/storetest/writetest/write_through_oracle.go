@@ -1,10 +1,12 @@
 package writetest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/vedette-io/vedette"
@@ -17,8 +19,9 @@ import (
 // historyEntry is one change in a cluster's history.
 type historyEntry struct {
 	object  vedette.Object
-	version int
+	version int // 0 of what an operation did not find
 	deleted bool
+	absent  string // up to which version an operation has found the object gone; empty if it does not know that
 }
 
 // simulation is a cluster with its history, an agent that reports it late, and operations whose
@@ -41,7 +44,8 @@ type simulation struct {
 
 	// Observed in the store so far.
 	newest map[vedette.Key]int
-	gone   map[string]bool // uids of objects that an operation found gone
+	gone   map[string]bool     // uids of objects that an operation found gone
+	absent map[vedette.Key]int // up to which version an operation found an object gone
 }
 
 // agentSnapshot is a snapshot in progress at the agent.
@@ -56,7 +60,8 @@ type agentSnapshot struct {
 func testRandomWriteThrough(t *testing.T, s *store.Store, seed uint64) {
 	c := &simulation{t: t, random: rand.New(rand.NewPCG(seed, 7)), w: podWriter{storetest.NewWriter(t, s, "prod",
 		storetest.FeedOf(storetest.Pods))},
-		alive: map[vedette.Key]vedette.Object{}, newest: map[vedette.Key]int{}, gone: map[string]bool{}}
+		alive: map[vedette.Key]vedette.Object{}, newest: map[vedette.Key]int{}, gone: map[string]bool{},
+		absent: map[vedette.Key]int{}}
 	for n := range 700 {
 		c.step(n)
 		c.check()
@@ -112,15 +117,31 @@ func (c *simulation) changeObject() {
 	if !exists {
 		changed.UID = fmt.Sprintf("00000000-0000-4000-8000-%012x", c.version)
 	}
-	h := historyEntry{changed, c.version, exists && c.random.IntN(3) == 0}
+	h := historyEntry{object: changed, version: c.version, deleted: exists && c.random.IntN(3) == 0}
 	if h.deleted {
 		delete(c.alive, key)
+		if c.random.IntN(2) == 0 {
+			h.absent = old.ResourceVersion // which the operation has read before it deletes the object
+		}
 	} else {
 		c.alive[key] = changed
 	}
 	c.history = append(c.history, h)
+	for n := range 3 { // operations that find nothing
+		other := vedette.Key{Kind: storetest.Pods, Namespace: key.Namespace, Name: fmt.Sprint("pod-", n)}
+		if _, exists := c.alive[other]; !exists {
+			c.mayFindAbsence(other, fmt.Sprint(c.version))
+		}
+	}
 	if c.random.IntN(2) == 0 {
 		c.results = append(c.results, h)
+	}
+}
+
+// mayFindAbsence lets an operation find out that an object is gone up to a version.
+func (c *simulation) mayFindAbsence(key vedette.Key, version string) {
+	if c.random.IntN(4) == 0 {
+		c.results = append(c.results, historyEntry{object: vedette.Object{Key: key}, absent: version})
 	}
 }
 
@@ -132,6 +153,17 @@ func (c *simulation) deliverResult() {
 	i := c.random.IntN(len(c.results))
 	h := c.results[i]
 	c.results = slices.Delete(c.results, i, i+1)
+	if h.absent != "" {
+		changes, _, err := c.w.Store.RemoveAbsent(c.t.Context(), "prod", c.w.Term, vedette.Absence{Key: h.object.Key, Version: h.absent}, nil)
+		version, parseErr := strconv.Atoi(h.absent)
+		if err := errors.Join(err, parseErr); err != nil || len(changes) > 1 {
+			c.t.Fatal(changes, err)
+		}
+		defer func() { c.absent[h.object.Key] = max(c.absent[h.object.Key], version) }()
+	}
+	if h.version == 0 {
+		return
+	}
 	if h.deleted {
 		changes, _, err := c.w.Store.RemoveThrough(c.t.Context(), "prod", c.w.Term, h.object.Key, h.object.UID, nil)
 		if err != nil || len(changes) > 1 {
@@ -316,6 +348,9 @@ func (c *simulation) check() {
 		}
 		if c.gone[r.UID] {
 			c.t.Errorf("%s: got removed uid %s at version %d, want it gone", r.Key, r.UID, version)
+		}
+		if version <= c.absent[r.Key] {
+			c.t.Errorf("%s: got version %d, want nothing from version %d or before", r.Key, version, c.absent[r.Key])
 		}
 		stored[r.Key], c.newest[r.Key] = true, version
 	}
