@@ -6,9 +6,11 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"net/url"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/vedette-io/vedette/test/controlplane"
 	"github.com/vedette-io/vedette/test/databases"
 	"github.com/vedette-io/vedette/test/faults"
 )
@@ -30,8 +32,10 @@ func newDatabase(t *testing.T, name string, servers int) *database {
 		return newMariaDB(t, servers)
 	case "galera", "galera-nodes":
 		return newGalera(t, servers, name == "galera-nodes")
+	case "patroni":
+		return newPatroni(t, servers)
 	}
-	t.Fatalf("there is no database %q: use postgres, mariadb, galera or galera-nodes", name)
+	t.Fatalf("there is no database %q: use postgres, patroni, mariadb, galera or galera-nodes", name)
 	return nil
 }
 
@@ -48,6 +52,49 @@ func newPostgreSQL(t *testing.T, servers int) *database {
 		},
 	}
 	db.parts = []faults.Part{faults.NewPart("database", append(processFaults(server), hang.faults()...)...)}
+	return db
+}
+
+// newPatroni starts a primary of PostgreSQL whose commits another node has, too. Its faults end when all nodes follow the primary again, because
+// two of three are needed.
+func newPatroni(t *testing.T, servers int) *database {
+	binaries, err := controlplane.Build(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := databases.StartPatroni(t, databases.PatroniOptions{Options: databases.Options{Settings: []string{"synchronous_commit=on", "full_page_writes=on"}},
+		EtcdProgram: binaries["etcd"], Synchronous: true})
+	awaitAll := func(ctx context.Context) error { return cluster.FindReplicas(ctx, len(cluster.Nodes)-1, true) }
+	if err := awaitAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db := &database{urls: repeat(cluster.Proxy.URL, servers), sql: open(t, "pgx", cluster.Proxy.URL)}
+	var failing *databases.PatroniNode
+	of := func(find func(context.Context) (*databases.PatroniNode, error), fail func(*databases.PatroniNode)) func(context.Context) error {
+		return func(ctx context.Context) (err error) {
+			if failing, err = find(ctx); err == nil {
+				fail(failing)
+			}
+			return err
+		}
+	}
+	handOver := func(ctx context.Context) error {
+		if err := cluster.HandOver(ctx); err != nil {
+			return err
+		}
+		return awaitAll(ctx)
+	}
+	kill, pause := func(n *databases.PatroniNode) { n.Kill() }, func(n *databases.PatroniNode) { n.Pause() }
+	start := func(ctx context.Context) error { failing.Start(); return awaitAll(ctx) }
+	resume := func(ctx context.Context) error { failing.Resume(); return awaitAll(ctx) }
+	db.parts = []faults.Part{faults.NewPart("database",
+		faults.New("loses its primary", of(cluster.FindPrimary, kill), start, 10*time.Second, 3),
+		faults.New("has a primary that freezes, and wakes when another one has taken over", of(cluster.FindPrimary, pause), resume, longest(20*time.Second), 2),
+		faults.New("hands over to another primary", handOver, nil, 0, 1),
+		faults.New("loses the replica that has all commits", of(cluster.Synchronous, kill), start, 5*time.Second, 1),
+		faults.New("cannot reach what chooses the primary", faults.Infallible(cluster.Etcd.Pause),
+			func(ctx context.Context) error { cluster.Etcd.Resume(); return awaitAll(ctx) }, longest(10*time.Second), 1),
+	)}
 	return db
 }
 

@@ -20,7 +20,7 @@ import (
 var (
 	firstSeed  = flag.Int64("seed", 0, "seed of the first round; the next round has the next seed. 0: those of the file seeds")
 	runTime    = flag.Duration("time", 0, "run rounds for this time, shared by the databases; 0: one round for each seed")
-	onDatabase = flag.String("db", "postgres", "comma-separated databases, one after the other: postgres, mariadb, galera (through HAProxy), galera-nodes (each server at a node of its own)")
+	onDatabase = flag.String("db", "postgres", "comma-separated databases, one after the other: postgres, patroni (three nodes of PostgreSQL), mariadb, galera (through HAProxy), galera-nodes (each server at a node of its own)")
 	planeCount = flag.Int("planes", 1, "number of control planes; each has an account")
 	isLong     = flag.Bool("long", false, "let faults last for up to a minute, and more of them happen")
 	withClocks = flag.Bool("clocks", false, "let clocks jump; the first build takes minutes")

@@ -105,11 +105,7 @@ func (p *Plane) revision(ctx context.Context) (int64, error) {
 }
 
 // advanceRevision writes a key that Kubernetes does not read, and returns the new revision.
-func (p *Plane) advanceRevision(ctx context.Context) (int64, error) {
-	var answer header
-	err := p.callEtcd(ctx, "/v3/kv/put", Object{"key": encodeKey("vedette"), "value": ""}, &answer)
-	return answer.Header.Revision, err
-}
+func (p *Plane) advanceRevision(ctx context.Context) (int64, error) { return p.Mark(ctx, "vedette") }
 
 func (p *Plane) compact(ctx context.Context, revision int64) error {
 	body := Object{"revision": fmt.Sprint(revision), "physical": true}

@@ -198,6 +198,49 @@ func TestRestoreGoesBackToTheBackup(t *testing.T) {
 	}
 }
 
+// TestStoredChangesAreWatched watches etcd while the API server comes and goes.
+func TestStoredChangesAreWatched(t *testing.T) {
+	t.Parallel()
+	p := New(t, Options{APIServerFlags: []string{"--storage-media-type=application/json"}})
+	ctx := testContext(t)
+	first, err := p.Mark(ctx, "/registry/configmaps/default/~first")
+	must(t, err)
+	must(t, p.Create(ctx, configMaps, configMap("a")))
+	created, err := p.resourceVersion(ctx, configMaps+"/a")
+	must(t, err)
+	p.KillAPIServer()
+	must(t, p.StartAPIServer(ctx))
+	must(t, p.Delete(ctx, configMaps+"/a"))
+	last, err := p.Mark(ctx, "/registry/configmaps/default/~last")
+	must(t, err)
+	var got []StoredChange
+	errEnd := errors.New("the last change")
+	err = p.WatchStored(ctx, "/registry/configmaps/default/", first+1, func(c StoredChange) error {
+		got = append(got, c)
+		if c.Revision >= last {
+			return errEnd
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnd) || len(got) != 3 {
+		t.Fatalf("got %d changes, %v, want 3", len(got), err)
+	}
+	var o struct{ Kind string }
+	if c := got[0]; c.Key != "/registry/configmaps/default/a" || fmt.Sprint(c.Revision) != created || json.Unmarshal(c.Value, &o) != nil || o.Kind != "ConfigMap" || c.Previous != nil {
+		t.Errorf("created at %s: got %+v", created, c)
+	}
+	if c := got[1]; c.Key != got[0].Key || c.Value != nil || string(c.Previous) != string(got[0].Value) || c.Revision <= got[0].Revision {
+		t.Errorf("deleted: got %+v", c)
+	}
+	if c := got[2]; c.Revision != last || c.Value == nil {
+		t.Errorf("marked: got %+v", c)
+	}
+	p.KillEtcd()
+	if err := p.WatchStored(ctx, "/registry/", first, nil); err == nil {
+		t.Error("got no error without etcd")
+	}
+}
+
 func atoi(t *testing.T, text string) int {
 	t.Helper()
 	n, err := strconv.Atoi(text)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -32,7 +33,8 @@ type Patroni struct {
 type PatroniNode struct {
 	*Server // its URL leads to this node, whether it is the primary or not
 
-	api  string // the address of Patroni's REST API
+	name string // for Patroni
+	api  string // the URL of Patroni's REST API
 	data string
 }
 
@@ -227,7 +229,7 @@ func newPatroniNode(t testing.TB, program, postgres, etcd string, number int, op
 	if err := s.writeFile("patroni.yml", text); err != nil {
 		return nil, err
 	}
-	n := &PatroniNode{Server: s, api: "http://" + addresses[0], data: filepath.Join(s.dir, "data")}
+	n := &PatroniNode{Server: s, name: fmt.Sprint("node", number), api: "http://" + addresses[0], data: filepath.Join(s.dir, "data")}
 	s.URL = fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", addresses[1])
 	s.program, s.quit = "/usr/bin/unshare", syscall.SIGTERM
 	s.args = []string{"--pid", "--fork", "--kill-child=KILL", "--mount-proc", "setpriv", "--reuid=" + strconv.Itoa(int(s.account.Uid)),
@@ -243,19 +245,28 @@ func (n *PatroniNode) IsPrimary(ctx context.Context) bool { return getOK(ctx, n.
 // Primary returns the node that takes writes, for which it waits.
 func (p *Patroni) Primary() *PatroniNode {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), startTime)
+	node, err := p.FindPrimary(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return node
+}
+
+// FindPrimary is Primary for other goroutines than the test's.
+func (p *Patroni) FindPrimary(ctx context.Context) (*PatroniNode, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		for _, node := range p.Nodes {
 			if node.IsPrimary(ctx) {
-				return node
+				return node, nil
 			}
 		}
 		select {
 		case <-ctx.Done():
-			p.t.Fatal("no node of Patroni is the primary")
+			return nil, fmt.Errorf("no node of Patroni is the primary%s", p.logs())
 		case <-tick.C:
 		}
 	}
@@ -264,11 +275,18 @@ func (p *Patroni) Primary() *PatroniNode {
 // AwaitReplicas waits until a number of nodes stream from the primary, and are synchronous as configured.
 func (p *Patroni) AwaitReplicas(count int, synchronous bool) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), startTime)
+	if err := p.FindReplicas(p.t.Context(), count, synchronous); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// FindReplicas is AwaitReplicas for other goroutines than the test's.
+func (p *Patroni) FindReplicas(ctx context.Context, count int, synchronous bool) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	db, err := sql.Open("pgx", p.Proxy.URL)
 	if err != nil {
-		p.t.Fatal(err)
+		return err
 	}
 	defer db.Close()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -278,14 +296,14 @@ func (p *Patroni) AwaitReplicas(count int, synchronous bool) {
 	for {
 		err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM pg_stat_replication WHERE state = 'streaming'`).Scan(&streaming)
 		if err == nil && streaming >= count && p.hasSynchronous(ctx) == synchronous {
-			return
+			return nil
 		}
 		if ctx.Err() == nil {
 			lastErr = err
 		}
 		select {
 		case <-ctx.Done():
-			p.t.Fatalf("%d nodes stream from the primary, %v, want %d nodes, synchronously: %v%s", streaming, lastErr, count, synchronous, p.logs())
+			return fmt.Errorf("%d nodes stream from the primary, last error: %v, want %d nodes, synchronously: %v%s", streaming, lastErr, count, synchronous, p.logs())
 		case <-tick.C:
 		}
 	}
@@ -295,6 +313,39 @@ func (p *Patroni) AwaitReplicas(count int, synchronous bool) {
 // a moment later than PostgreSQL.
 func (p *Patroni) hasSynchronous(ctx context.Context) bool {
 	return slices.ContainsFunc(p.Nodes, func(n *PatroniNode) bool { return getOK(ctx, n.api+"/synchronous") == nil })
+}
+
+// Synchronous returns a node that has all commits of the primary.
+func (p *Patroni) Synchronous(ctx context.Context) (*PatroniNode, error) {
+	for _, node := range p.Nodes {
+		if getOK(ctx, node.api+"/synchronous") == nil {
+			return node, nil
+		}
+	}
+	return nil, errors.New("no node of Patroni has all commits of the primary")
+}
+
+// HandOver asks Patroni to make another node the primary, as an administrator does for maintenance.
+func (p *Patroni) HandOver(ctx context.Context) error {
+	primary, err := p.FindPrimary(ctx)
+	if err != nil {
+		return err
+	}
+	body := fmt.Sprintf(`{"leader": %q}`, primary.name)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, primary.api+"/switchover", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(response.Body) // the status says enough
+		return fmt.Errorf("POST %s/switchover: %s: %s", primary.api, response.Status, text)
+	}
+	return nil
 }
 
 func (p *Patroni) logs() (text string) {

@@ -164,17 +164,22 @@ func (s *Server) Pause() { s.signalAll(syscall.SIGSTOP) }
 // Resume ends Pause.
 func (s *Server) Resume() { s.signalAll(syscall.SIGCONT) }
 
-// signalAll signals the server first, because it starts no children once it is stopped.
+// signalAll signals each process before those that it has started, because it starts no others once it is stopped.
 func (s *Server) signalAll(signal syscall.Signal) {
 	cmd, _ := s.running()
 	if cmd == nil {
 		return
 	}
 	s.signal(cmd, signal)
-	for _, pid := range children(cmd.Process.Pid) {
+	s.signalChildren(cmd.Process.Pid, signal)
+}
+
+func (s *Server) signalChildren(parent int, signal syscall.Signal) {
+	for _, pid := range children(parent) {
 		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			s.t.Error(err)
 		}
+		s.signalChildren(pid, signal)
 	}
 }
 
