@@ -60,6 +60,7 @@ func (s *Server) newServices(st *store.Store) *services {
 	v.assignments = assigner.New(s.cfg.ID, assignment.Config{Balance: &s.cfg.Balance, IsShared: st.IsShared()}, st, v.accounts, s.log)
 	v.firstSyncs = accounts.NewFirstSyncs(st, reporter{v.assignments}, s.log)
 	v.hub = ingest.NewHub()
+	st.OnSettled(v.hub.Publish)
 	if st.IsShared() {
 		s.shareDatabase(v)
 		s.members.Store(v.members)
@@ -139,6 +140,7 @@ func (s *Server) runServices(ctx context.Context, lease *heldLease, st *store.St
 	}
 	parts := []part{
 		{"name filters", st.RunNameFilters},
+		{"uncertain changes", st.RunSettling},
 		{"accounts", v.accounts.Run},
 		{"first synchronizations", v.firstSyncs.Run},
 		{"assignments", func(context.Context) error { return v.assignments.Run(relaying) }},

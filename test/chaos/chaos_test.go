@@ -413,42 +413,83 @@ func (r *result) resolve(operations []history.Operation) []history.Operation {
 	return resolved
 }
 
-var lateEffect = regexp.MustCompile(`msg="write-through failed.* operation=(\S+)`)
+var lateEffect = regexp.MustCompile(`^time=(\S+) .*msg="write-through failed.* operation=(\S+)`)
+
+// Servers write this many lines of a message in this time, and leave out the others (internal/logthrottle).
+const (
+	linesPerWindow = 20
+	logWindow      = 10 * time.Second
+)
 
 // markLate marks the operations of which a server's log says that it could not store the result in time, and that the feed will report it
-// (docs/guarantees.md, "Outcomes without stored objects").
+// (docs/guarantees.md, "Outcomes without stored objects"). While a log leaves out such lines, each operation that ends may be one.
 func (r *result) markLate(operations []history.Operation) {
-	late := map[string]bool{}
+	late, unlogged := map[string]bool{}, []string{} // the last operation of each window before lines are left out
 	for _, s := range r.servers {
 		text, err := os.ReadFile(s.Log)
 		if err != nil {
 			r.t.Error(err)
 		}
-		for _, match := range lateEffect.FindAllStringSubmatch(string(text), -1) {
-			late[match[1]] = true
+		var began time.Time // of the window, by the clock of the server
+		lines := 0
+		for line := range strings.Lines(string(text)) {
+			match := lateEffect.FindStringSubmatch(line)
+			if match == nil {
+				continue
+			}
+			late[match[2]] = true
+			at, err := time.Parse(time.RFC3339, match[1])
+			if err != nil {
+				r.t.Error(err)
+			}
+			if since := at.Sub(began); since < 0 || since >= logWindow { // clocks may jump
+				began, lines = at, 0
+			}
+			if lines++; lines >= linesPerWindow {
+				unlogged = append(unlogged, match[2])
+			}
 		}
 	}
+	origins := map[string]string{}
 	if err := oracle.ForEachRow(r.t.Context(), r.db.sql, `SELECT id, origin FROM operations`, func(rows *sql.Rows) error {
 		var id, origin string
 		err := rows.Scan(&id, &origin)
-		if late[id] {
-			late[origin] = true // the task
+		if origin != "api" && origin != "" { // otherwise it belongs to no task
+			origins[id] = origin
 		}
 		return err
 	}); err != nil {
 		r.t.Error(err)
 	}
-	delete(late, "api") // the origin of operations that belong to no task
-	delete(late, "")
+	for id, origin := range origins {
+		if late[id] {
+			late[origin] = true // the task
+		}
+	}
+	ends := map[string]time.Duration{}
+	for _, o := range operations {
+		ends[o.ID] = o.Return
+	}
+	var windows []time.Duration
+	for _, id := range unlogged {
+		end, isKnown := ends[id]
+		if !isKnown {
+			end, isKnown = ends[origins[id]]
+		}
+		if isKnown {
+			windows = append(windows, end)
+		}
+	}
 	marked := 0
 	for i, o := range operations {
-		if late[o.ID] {
+		isUnlogged := slices.ContainsFunc(windows, func(from time.Duration) bool { return o.Return >= from-time.Second && o.Return <= from+logWindow+time.Second })
+		if o.ID != "" && (late[o.ID] || isUnlogged) {
 			operations[i].IsLate = true
 			marked++
 		}
 	}
 	if marked > 0 {
-		r.t.Logf("%d operations were answered before their effect could be stored", marked)
+		r.t.Logf("%d operations were answered, or may have been, before their effect could be stored", marked)
 	}
 }
 

@@ -114,6 +114,9 @@ func (w *Writer) awaitOutcomeWith(ctx context.Context, account vedette.AccountNa
 	}
 	err := w.db.Write(ctx, lock)
 	if err == nil {
+		err = w.publishSettled(ctx, account)
+	}
+	if err == nil {
 		w.locks.ClearUncertain(account)
 		w.versions.Settle(account)
 		w.versions.AccountLog.Note(account) // readers may have read it before that transaction ended

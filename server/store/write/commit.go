@@ -137,7 +137,7 @@ func (w *Writer) writePlan(ctx context.Context, p *plan, write sqldb.WriteFunc) 
 	err := write(ctx, func(ctx context.Context, tx *sqldb.Tx) error { return w.apply(ctx, tx, p) })
 	w.versions.PublishOutcome(effect, err)
 	if err != nil {
-		w.locks.MarkUncertain(p.batch.Account)
+		w.markUncertain(p.batch.Account, p.changes, err)
 		return nil, err
 	}
 	w.collectLabels(ctx, p)

@@ -267,7 +267,7 @@ func (w *Writer) removeFeedObjects(ctx context.Context, d *declaration, feed cat
 		if len(keys) == 0 {
 			return nil
 		}
-		if err := w.removeWithdrawnObjects(ctx, d, feed, keys); err != nil {
+		if err := w.removeWithdrawnObjects(ctx, d, feed, keys, gone); err != nil {
 			return err
 		}
 		changes = append(changes, gone...)
@@ -278,7 +278,7 @@ func (w *Writer) removeFeedObjects(ctx context.Context, d *declaration, feed cat
 
 // removeWithdrawnObjects removes objects of a feed in one transaction. The caller holds the account's
 // lock.
-func (w *Writer) removeWithdrawnObjects(ctx context.Context, d *declaration, feed catalog.Feed, keys []catalog.Key) error {
+func (w *Writer) removeWithdrawnObjects(ctx context.Context, d *declaration, feed catalog.Feed, keys []catalog.Key, gone []commit.Change) error {
 	clusters, e := clusterDelta{}, &versions.Effect{Account: d.account}
 	if err := w.dialect.lookup(ctx, w.db, d.id, keys, func(r storedRow) {
 		clusters.add(r.ClusterKey, r.managed, -1)
@@ -292,7 +292,7 @@ func (w *Writer) removeWithdrawnObjects(ctx context.Context, d *declaration, fee
 	})
 	w.versions.PublishOutcome(e, err)
 	if err != nil {
-		w.locks.MarkUncertain(d.account)
+		w.markUncertain(d.account, gone, err)
 	}
 	return err
 }

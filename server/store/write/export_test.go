@@ -2,7 +2,9 @@ package write
 
 import (
 	"context"
+	"time"
 
+	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store/admission"
 	"github.com/vedette-io/vedette/server/store/catalog"
 	"github.com/vedette-io/vedette/server/store/commit"
@@ -31,6 +33,37 @@ func (w *Writer) BeforeUpsert(do func(rows int)) {
 		return upsert(ctx, tx, accountID, rows)
 	}
 }
+
+// CommitWithoutAnswer commits a batch, or does not, and returns an error as if the database had not answered.
+func (w *Writer) CommitWithoutAnswer(ctx context.Context, b commit.Batch, isCommitted bool) error {
+	prepared, err := w.prepareBatch(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer prepared.lock.Close()
+	if err := prepared.lock.Lock(ctx); err != nil {
+		return err
+	}
+	defer prepared.lock.Unlock()
+	p, err := w.planChunk(ctx, &b, prepared)
+	if err != nil {
+		return err
+	}
+	_, err = w.writePlan(ctx, p, func(ctx context.Context, do func(context.Context, *sqldb.Tx) error) error {
+		if isCommitted {
+			if err := w.db.Write(ctx, do); err != nil {
+				return err
+			}
+		}
+		return errNoAnswer
+	})
+	return err
+}
+
+var errNoAnswer = vedette.Errorf(vedette.Unavailable, "the database does not answer")
+
+// SettleOld publishes what is stored of accounts that nobody writes any more.
+func (w *Writer) SettleOld(ctx context.Context) { w.settleOld(ctx, time.Now().Add(settleTime)) }
 
 // Chunks returns the chunks in which a batch is written.
 func Chunks(b commit.Batch, limit int) (chunks []commit.Batch) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-io/vedette/server/store/admission"
 	"github.com/vedette-io/vedette/server/store/catalog"
+	"github.com/vedette-io/vedette/server/store/commit"
 	"github.com/vedette-io/vedette/server/store/history"
 	"github.com/vedette-io/vedette/server/store/namefilter"
 	"github.com/vedette-io/vedette/server/store/registry"
@@ -29,6 +30,7 @@ type Writer struct {
 	nameFilters  *namefilter.Set
 	history      *history.History
 	operations   *admission.ActiveOperations
+	unsettled    unsettledChanges
 	labelGC      labelGC
 	limits       limits
 
@@ -54,6 +56,7 @@ func New(p Parts) *Writer {
 	return &Writer{db: p.DB, dialect: dialect, registry: p.Registry, versions: p.Versions, kinds: p.Kinds, dicts: p.Dictionaries,
 		locks:        p.Locks,
 		writeThrough: p.WriteThrough, nameFilters: p.NameFilters, history: p.History, limits: defaultLimits,
+		unsettled:  unsettledChanges{publish: func([]commit.Change) {}},
 		operations: admission.NewActiveOperations(dialect.priorityChunkSize, p.DB.Dialect.SingleWriter)}
 }
 
