@@ -147,7 +147,7 @@ func (r *run) deleteNamed(ctx context.Context, p request.Path, a vedette.DeleteA
 // maxRecreations is how often a deletion begins again because somebody has created the object while it was found missing.
 const maxRecreations = 3
 
-// absenceTimeout is how long a deletion that has found nothing may take to find out since when that is so.
+// absenceTimeout is how long an operation that has found nothing may take to find out since when that is so.
 const absenceTimeout = 2 * time.Second
 
 // proveAbsence returns a version at which there is no object, which is empty if that cannot be known, or the object that was created meanwhile.
@@ -155,7 +155,8 @@ const absenceTimeout = 2 * time.Second
 func (r *run) proveAbsence(ctx context.Context, p request.Path) (version string, created listedMeta) {
 	ctx, cancel := context.WithTimeout(ctx, absenceTimeout)
 	defer cancel()
-	defer r.TemporaryMemory()()
+	release := r.TemporaryMemory()
+	defer release()
 	list := p.ListMetaRequest("", fields.OneTermEqualSelector("metadata.name", p.Name).String())
 	meta, err := r.ForEachOfPage(ctx, p.Collection(), list, func() error { created = listedMeta{}; return nil }, func(raw []byte) error {
 		listed, err := parseListedMeta(raw)
@@ -171,6 +172,15 @@ func (r *run) proveAbsence(ctx context.Context, p request.Path) (version string,
 		return "", created
 	}
 	return meta.Version, listedMeta{}
+}
+
+// absence returns that there is no object; nil if that cannot be known, or if there is one.
+func (r *run) absence(ctx context.Context, p request.Path) *vedette.Absence {
+	version, _ := r.proveAbsence(ctx, p)
+	if version == "" {
+		return nil
+	}
+	return &vedette.Absence{Key: p.Key(), Version: version}
 }
 
 // deleteOne deletes an object, and waits by wait.

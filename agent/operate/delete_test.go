@@ -341,8 +341,43 @@ func TestDeleteKnowsSinceWhenAnObjectIsGone(t *testing.T) {
 		}
 	}
 	answer = ""
+	if out := b.execute(vedette.RecacheArgs{Target: b.target("configmap", "a")}); out.State != vedette.Failed || out.Status != http.StatusNotFound || out.Absent == nil {
+		t.Errorf("recache of what is gone: got %+v, absent %v", out, out.Absent)
+	}
 	if out := b.execute(vedette.DeleteArgs{Target: b.target("configmap", "a")}); out.State != vedette.Failed || out.Status != http.StatusNotFound || out.Absent == nil {
 		t.Errorf("an object that must exist: got %+v, absent %v", out, out.Absent)
+	}
+}
+
+// TestScaledObjectIsGone deletes an object between the request that scales it and the one that reads it.
+func TestScaledObjectIsGone(t *testing.T) {
+	var b *testbed
+	isScaled, isHidden := false, false
+	b = newProxyTestbed(t, func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		isRead := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/deployments/web")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/scale"):
+			isScaled = true
+		case isRead && isHidden:
+			http.Error(w, "no", http.StatusForbidden)
+			return true
+		case isRead && isScaled:
+			isScaled = false
+			must(t, plane.Delete(t.Context(), b.path(apps, "deployments", "web")))
+		}
+		return false
+	})
+	b.apply(vedette.StrategyDefault, deploymentManifest("web", []any{object{"name": "main", "image": "example.com/m"}}, nil))
+	before := dig(b.live(apps, "deployments", "web"), "metadata", "resourceVersion").(string)
+	out := b.mustExecute(vedette.ScaleArgs{Target: b.target("deployment", "web"), Replicas: 0})
+	if out.CacheObject != nil || out.Absent == nil || out.Absent.Key.Name != "web" || len(out.Absent.Version) < len(before) || out.Absent.Version <= before {
+		t.Errorf("got object %v, absent %v, want that it is gone at a version after %s", out.CacheObject, out.Absent, before)
+	}
+	b.apply(vedette.StrategyDefault, deploymentManifest("web", []any{object{"name": "main", "image": "example.com/m"}}, nil))
+	isHidden = true
+	out = b.mustExecute(vedette.ScaleArgs{Target: b.target("deployment", "web"), Replicas: 0})
+	if out.Absent != nil {
+		t.Errorf("an object that cannot be read: got absent %v, want that nothing is known", out.Absent)
 	}
 }
 

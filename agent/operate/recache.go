@@ -7,8 +7,8 @@ import (
 	"github.com/vedette-io/vedette/agent/operate/request"
 )
 
-// recache reads one object in the form that feeds report. If it is gone, the outcome has its key, so
-// that the server can delete it.
+// recache reads one object in the form that feeds report. If it is gone, the outcome says so, and the server
+// removes it.
 func (r *run) recache(ctx context.Context, t vedette.Target) result {
 	p, err := r.ResolveObject(ctx, t)
 	if err != nil {
@@ -16,7 +16,11 @@ func (r *run) recache(ctx context.Context, t vedette.Target) result {
 	}
 	raw, status, err := r.Do(ctx, p, request.Request{Decoding: request.NotDecoded})
 	if err != nil {
-		return result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.Key()}}, err: err}
+		res := result{Outcome: vedette.Outcome{Keys: []vedette.Key{p.Key()}}, err: err}
+		if isObjectMissing(err) {
+			res.Absent = r.absence(ctx, p)
+		}
+		return res
 	}
 	obj, err := r.Redact(p.Resource, raw)
 	if err != nil {

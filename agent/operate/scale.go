@@ -38,7 +38,7 @@ func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 		return errorResult(fmt.Errorf("%s could be scaled, but reading it failed: %w", p.Key(), readErr))
 	case readErr != nil: // not an error, because the operation took effect
 		r.Warnings.Add(fmt.Sprintf("%s was scaled, but reading it afterwards failed: %v", p.Key(), readErr))
-		return result{Outcome: vedette.Outcome{Status: scaleStatus, Keys: []vedette.Key{p.Key()}}}
+		return r.unreadResult(p, scaleStatus, request.ResourceVersionOf(scale), readErr)
 	}
 	if !r.IsDryRun() {
 		return r.objectResult(p, raw, status)
@@ -49,6 +49,16 @@ func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	}
 	res := r.objectResult(p, raw, status)
 	res.Message = message
+	return res
+}
+
+// unreadResult is the result of a change that made an object have a version and could not read it afterwards. If the object is gone meanwhile, readers
+// must not see it any more, in whatever state the server still has it.
+func (r *run) unreadResult(p request.Path, status int, version string, readErr error) result {
+	res := result{Outcome: vedette.Outcome{Status: status, Keys: []vedette.Key{p.Key()}}}
+	if isObjectMissing(readErr) && version != "" {
+		res.Absent = &vedette.Absence{Key: p.Key(), Version: version}
+	}
 	return res
 }
 

@@ -54,11 +54,8 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 		})
 	}
 	args, isDelete := f.op.Args.(vedette.DeleteArgs)
-	if !isDelete {
-		return false
-	}
-	isRemoved := !args.NoWait && out.State == vedette.Done && len(out.UIDs) == len(out.Keys) && len(out.Keys) > 0
-	if absent != nil && args.Name != "" && absent.Key.Name == args.Name {
+	isRemoved := isDelete && !args.NoWait && out.State == vedette.Done && len(out.UIDs) == len(out.Keys) && len(out.Keys) > 0
+	if name := objectOf(f.op.Args).name; absent != nil && name != "" && absent.Key.Name == name {
 		var endRow *history.Operation
 		if !isRemoved {
 			endRow = end

@@ -54,7 +54,9 @@ func TestAbsenceIsWrittenThrough(t *testing.T) {
 			[]string{"op done 200 "}},
 		{"by labels", vedette.DeleteArgs{Target: vedette.Target{Kind: "deployment", Namespace: "shop"}, LabelSelector: "a=b"}, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent},
 			[]string{"op done 200 "}},
-		{"not of a deletion", scale, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent}, []string{"op done 200 "}},
+		{"was scaled and is gone", scale, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent, Keys: []vedette.Key{webKey}},
+			[]string{"absent Deployment.apps shop/web at 12", "op done 200 "}},
+		{"not of a change", get, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent}, []string{"op done 200 "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			runScenario(t, func(s *scenario) {
