@@ -140,6 +140,19 @@ func mergeOperations(a, b []Operation) []Operation {
 	return slices.CompactFunc(all, func(a, b Operation) bool { return a.ID == b.ID })
 }
 
+// MergePages merges the pages that several databases answer to the same query, and returns the cursor of the next page as Operations does. hasMore
+// says that one of them has a next page.
+func MergePages(q Query, pages [][]Operation, hasMore bool) ([]Operation, string) {
+	all := mergeOperations(slices.Concat(pages...), []Operation{})
+	limit := cmp.Or(q.Limit, sqldb.DefaultLimit)
+	if len(all) <= limit && !hasMore {
+		return all, ""
+	}
+	all = all[:min(limit, len(all))]
+	last := all[len(all)-1]
+	return all, operationPosition{sqldb.ToMicros(last.Accepted), string(last.ID)}.String()
+}
+
 // conditions returns what restricts the operations themselves. Verbs and states are of many operations: with another filter,
 // a planner must not choose their index.
 func (q *Query) conditions(unindexed string) (sqldb.Conditions, error) {

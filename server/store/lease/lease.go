@@ -113,8 +113,11 @@ type Holder struct {
 
 // NewHolder returns this process.
 func NewHolder(server vedette.ServerID, host string) *Holder {
-	return &Holder{Server: server, Host: host, Token: rand.Text()}
+	return &Holder{Server: server, Host: host, Token: NewToken()}
 }
+
+// NewToken returns a token for a process.
+func NewToken() string { return rand.Text() }
 
 // TTL returns after which time without renewal a lease expires for this process.
 func (h *Holder) TTL(row Row) time.Duration {

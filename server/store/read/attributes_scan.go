@@ -112,6 +112,10 @@ const attributeChunk = 1024 // rows
 // maxAttributeRows limits the number of rows, however small they are.
 const maxAttributeRows = 250_000
 
+func tooManyRows(limit int) error {
+	return vedette.Errorf(vedette.Unavailable, "more than %d objects would be shown together: this server does not hold so many in memory", limit)
+}
+
 // add adds the row that is read, unless its account is not visible.
 func (c *attributeScanner) add() error {
 	account, visible := c.accounts[c.id>>accountShift]
@@ -122,7 +126,7 @@ func (c *attributeScanner) add() error {
 		c.chunks = append(c.chunks, make([]AttributesRow, 0, min(attributeChunk, 16<<min(2*n, 6))))
 	}
 	if len(c.labelsets) >= c.limit {
-		return vedette.Errorf(vedette.Unavailable, "more than %d objects would be shown together: this server does not hold so many in memory", c.limit)
+		return tooManyRows(c.limit)
 	}
 	c.labelsets = append(c.labelsets, c.labelset)
 	chunk := &c.chunks[len(c.chunks)-1]

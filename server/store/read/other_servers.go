@@ -6,13 +6,13 @@ import (
 
 // PublishOtherServer makes caches read again what another server has changed, and adds names that it has written to the filters.
 func (r *Reader) PublishOtherServer(m versions.Message) {
-	r.addNames(m)
+	r.AddNames(m)
 	r.versions.PublishOther(m.Effect())
 }
 
-// addNames comes before the versions change, so that a search that sees the new versions finds the names. An account that was not read
+// AddNames adds names that another server has written to the filters. It comes before the versions change, so that a search that sees the new versions finds the names. An account that was not read
 // yet has no filter.
-func (r *Reader) addNames(m versions.Message) {
+func (r *Reader) AddNames(m versions.Message) {
 	names := r.names.Cached()
 	if names == nil || !m.Objects {
 		return

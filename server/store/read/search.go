@@ -74,8 +74,8 @@ type SearchRow struct {
 // accounts have changed since the last call, and one more with rules. The error is
 // vedette.Invalid if the limit or the offset is out of range.
 func (r *Reader) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error) {
-	if q.Limit < 0 || q.Offset < 0 {
-		return nil, vedette.Errorf(vedette.Invalid, "search objects: the limit %d or the offset %d is negative", q.Limit, q.Offset)
+	if err := q.Validate(); err != nil {
+		return nil, err
 	}
 	for range maxSearchAttempts {
 		found, err := r.searchOnce(ctx, q)
@@ -88,6 +88,14 @@ func (r *Reader) Search(ctx context.Context, q SearchQuery) ([]SearchRow, error)
 		}
 	}
 	return nil, errNewApplication
+}
+
+// Validate returns an error of kind vedette.Invalid if the limit or the offset is out of range.
+func (q *SearchQuery) Validate() error {
+	if q.Limit < 0 || q.Offset < 0 {
+		return vedette.Errorf(vedette.Invalid, "search objects: the limit %d or the offset %d is negative", q.Limit, q.Offset)
+	}
+	return nil
 }
 
 func (r *Reader) searchOnce(ctx context.Context, q SearchQuery) ([]SearchRow, error) {

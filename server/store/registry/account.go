@@ -173,8 +173,7 @@ const (
 func register(ctx context.Context, tx *sqldb.Tx, a vedette.Account, columns []any) (registration, error) {
 	known, err := findCluster(ctx, tx, a.Name)
 	if err == nil && !known.Same(a.Cluster) {
-		return registrationExists, vedette.Errorf(vedette.Conflict,
-			"the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or give this name to the second with `vedette accounts accept %s`", a.Name, known, a.Cluster, a.Name)
+		return registrationExists, NameConflict(a, known)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return registrationExists, err
@@ -189,6 +188,12 @@ func register(ctx context.Context, tx *sqldb.Tx, a vedette.Account, columns []an
 		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '', value FROM counters WHERE name = 'term'`),
 		append(columns, string(a.Name), sqldb.ToMicros(tx.Now), sqldb.ToMicros(tx.Now), sqldb.ToMicros(tx.Now))...)
 	return registrationInserts, err
+}
+
+// NameConflict is the error of an account whose name belongs to another cluster.
+func NameConflict(a vedette.Account, known vedette.Cluster) error {
+	return vedette.Errorf(vedette.Conflict,
+		"the account name %s belongs to %s, and an agent wants to register %s under it: give one of them another name, or give this name to the second with `vedette accounts accept %s`", a.Name, known, a.Cluster, a.Name)
 }
 
 // checkSimilarNames rejects a new account that other services take for one that exists. Whoever may
@@ -209,12 +214,17 @@ func checkSimilarNames(ctx context.Context, tx *sqldb.Tx, name vedette.AccountNa
 		if err := rows.Scan(&other); err != nil {
 			return err
 		}
-		if other != string(name) && vedette.AccountName(other).Folded() == folded {
-			return vedette.Errorf(vedette.Conflict, "the account name %q is too similar to that of the account %q: Gate, Orca and Fiat ignore case, and the "+
-				"permissions of one account would apply to the other: give the new account another name in its agent's configuration", name, other)
-		}
-		return nil
+		return CheckSimilar(name, folded, vedette.AccountName(other))
 	}, selectAccountNames)
+}
+
+// CheckSimilar rejects the name of a new account, which is given folded too, if other services take it for that of another account.
+func CheckSimilar(name vedette.AccountName, folded string, other vedette.AccountName) error {
+	if other != name && other.Folded() == folded {
+		return vedette.Errorf(vedette.Conflict, "the account name %q is too similar to that of the account %q: Gate, Orca and Fiat ignore case, and the "+
+			"permissions of one account would apply to the other: give the new account another name in its agent's configuration", name, other)
+	}
+	return nil
 }
 
 func findCluster(ctx context.Context, tx *sqldb.Tx, name vedette.AccountName) (c vedette.Cluster, err error) {

@@ -26,11 +26,31 @@ func (r *Registry) AccountNames(ctx context.Context) ([]vedette.AccountName, err
 // HasSimilarAccount reports whether other services take another account for this one. New accounts
 // with such names are rejected, so both were registered by an older version.
 func (r *Registry) HasSimilarAccount(ctx context.Context, name vedette.AccountName) (bool, error) {
+	n, err := r.CountSimilar(ctx, name)
+	return n > 1, err
+}
+
+// CountSimilar returns how many accounts other services take for the account of a name, with itself.
+func (r *Registry) CountSimilar(ctx context.Context, name vedette.AccountName) (int, error) {
 	names, err := r.names.Read(ctx)
 	if err != nil {
-		return false, r.db.WrapError("read the names of the accounts", err)
+		return 0, r.db.WrapError("read the names of the accounts", err)
 	}
-	return names.Folded[name.Folded()] > 1, nil
+	return names.Folded[name.Folded()], nil
+}
+
+// Remains reports whether an account of a name exists, or is retired, and returns the term that the next account of the name has at least.
+func (r *Registry) Remains(ctx context.Context, name vedette.AccountName) (remains bool, next int64, err error) {
+	n := 0
+	err = r.db.QueryOne(ctx, sqldb.ScanInto(&n, &next), sqldb.Named("find what remains of an account",
+		`SELECT (SELECT COUNT(*) FROM accounts WHERE name = ? OR retired = ?), (SELECT value FROM counters WHERE name = 'term')`), string(name), string(name))
+	return n > 0, next, r.db.WrapError("find what remains of account "+string(name), err)
+}
+
+// RaiseTerm makes a term the smallest that the next account has. An account that comes from another database must not have a term of there again.
+func (r *Registry) RaiseTerm(ctx context.Context, term int64) error {
+	_, err := r.db.ExecWrite(ctx, sqldb.Named("raise the next term", `UPDATE counters SET value = ? WHERE name = 'term' AND value < ?`), term, term)
+	return r.db.WrapError("raise the next term", err)
 }
 
 // Servers returns, of the accounts whose agents are connected, to which server they are. One statement answers for all.

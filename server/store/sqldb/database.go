@@ -40,6 +40,10 @@ type Config struct {
 	Replicas []string
 	// OnReplicaRead is called after each read that a replica could have answered. It must not block; nil is for none.
 	OnReplicaRead func(ReplicaResult)
+	// Shards are further databases over which accounts are spread. Only package store opens them.
+	Shards []Shard
+	// token identifies this process; empty for a random one.
+	token string
 	// laterMigrations are those of a later release, which tests pretend to have; nil for none.
 	laterMigrations fs.FS
 }
@@ -132,17 +136,23 @@ func (d *DB) connect(ctx context.Context, cfg Config) error {
 	if err := connect(ctx, d, cfg); err != nil {
 		return err
 	}
-	d.writeSemaphore = admission.NewSemaphore(d.Dialect.maxWriters(cfg.MaxConns))
-	if err := d.WithTimeout(ctx, d.db.PingContext); err != nil {
-		return err
-	}
-	if d.knownSchema, err = d.knownVersion(); err != nil {
+	if err := d.prepareConnected(ctx, cfg); err != nil {
 		return err
 	}
 	if err := d.openReplicas(ctx, cfg); err != nil {
 		return err
 	}
 	return d.acquireLeaseAndMigrate(ctx, cfg)
+}
+
+// prepareConnected lets statements run.
+func (d *DB) prepareConnected(ctx context.Context, cfg Config) (err error) {
+	d.writeSemaphore = admission.NewSemaphore(d.Dialect.maxWriters(cfg.MaxConns))
+	if err := d.WithTimeout(ctx, d.db.PingContext); err != nil {
+		return err
+	}
+	d.knownSchema, err = d.knownVersion()
+	return err
 }
 
 // acquireLeaseAndMigrate acquires the lease before it changes the schema, because another server

@@ -34,6 +34,9 @@ type leaseTable struct {
 
 func newLease(db *DB, cfg Config) *databaseLease {
 	l := &databaseLease{db: db, Holder: lease.NewHolder(cfg.Server, cfg.Host), conns: db.db, renewing: make(chan struct{}, 1)}
+	if cfg.token != "" {
+		l.Token = cfg.token
+	}
 	if cfg.Sharing == nil {
 		l.table = l.exclusiveTable()
 	} else {
@@ -276,6 +279,15 @@ func (l *databaseLease) release() error {
 		l.db.Log.Warn("releasing the lease of the database failed; the next server waits until it expires", "error", err)
 	}
 	return nil
+}
+
+// HasAnswered reports whether the database has answered within the last seconds, as far as its lease shows. It does no I/O.
+func (d *DB) HasAnswered() bool {
+	if d.lease == nil {
+		return true
+	}
+	fresh, _ := d.lease.IsFresh()
+	return fresh
 }
 
 // KeepLease renews the lease until ctx ends. The error is lease.ErrLost if another server has taken

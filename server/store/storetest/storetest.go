@@ -20,7 +20,13 @@ import (
 // Open opens a store that is closed when the test ends.
 func Open(t testing.TB, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), sqldb.Config{URL: url})
+	return OpenConfig(t, sqldb.Config{URL: url})
+}
+
+// OpenConfig opens a store that is closed when the test ends.
+func OpenConfig(t testing.TB, cfg sqldb.Config) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

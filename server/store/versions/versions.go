@@ -91,10 +91,15 @@ type Versions struct {
 	applications  [stripeCount]atomic.Uint64
 	namespaces    [stripeCount]atomic.Uint64
 	accounts      atomic.Uint64
-	AccountLog    accountLog
+	AccountLog    *accountLog
 	Changes       changeLog
-	onAll         func() // called by PublishAll
+	onAll         func()                    // called by PublishAll
+	onVisibility  func(vedette.AccountName) // called when an account has appeared or disappeared
 	StaleClusters staleAccounts
+
+	parent *Versions // nil unless this counts what changes in one of several databases, see NewPart
+	part   int64
+	parts  []*Versions // not changed after the start
 
 	mu        sync.Mutex
 	uncertain map[vedette.AccountName]*uncertainEffect
@@ -116,6 +121,9 @@ func (v *Versions) SetSharing(s Sharing) { v.sharing.Store(&s) }
 
 // IsCurrent reports whether what caches hold is known to be valid if their versions have not changed.
 func (v *Versions) IsCurrent() bool {
+	if v.parent != nil {
+		return v.parent.IsCurrent()
+	}
 	s := v.sharing.Load()
 	return s == nil || s.IsCurrent()
 }
@@ -165,11 +173,17 @@ func (s *staleAccounts) Take() (stale map[vedette.AccountName]bool, all bool) {
 // New returns counters for a database that has ended a transaction whose outcome is not known after settleTime, because its
 // connection is lost or idle.
 func New(settleTime time.Duration) *Versions {
-	return &Versions{settleTime: settleTime, onAll: func() {}}
+	return &Versions{settleTime: settleTime, onAll: func() {}, onVisibility: func(vedette.AccountName) {}, AccountLog: &accountLog{}}
 }
 
-// OnPublishAll sets what is called when everything may have changed. Call it before anything is published.
-func (v *Versions) OnPublishAll(f func()) { v.onAll = f }
+// OnPublishAll adds what is called when everything may have changed. Call it before anything is published.
+func (v *Versions) OnPublishAll(f func()) {
+	before := v.onAll
+	v.onAll = func() { before(); f() }
+}
+
+// OnVisibility sets what is called when an account has appeared or disappeared. Call it before anything is published.
+func (v *Versions) OnVisibility(f func(vedette.AccountName)) { v.onVisibility = f }
 
 // PublishOutcome publishes the effect of a transaction that ended with an error, or nil.
 func (v *Versions) PublishOutcome(e *Effect, err error) {
@@ -189,6 +203,10 @@ type uncertainEffect struct {
 // publish makes caches read again what a transaction of this process has changed.
 func (v *Versions) publish(e *Effect) {
 	v.PublishOther(e)
+	if v.parent != nil {
+		v.parent.publish(v.forParent(e))
+		return
+	}
 	if s := v.sharing.Load(); s != nil {
 		s.Published(e)
 	}
@@ -197,12 +215,17 @@ func (v *Versions) publish(e *Effect) {
 // PublishOther makes caches read again what a transaction of another server has changed.
 func (v *Versions) PublishOther(e *Effect) {
 	if e.accountRow {
+		if e.Clusters {
+			v.onVisibility(e.Account)
+		}
 		v.AccountLog.Note(e.Account) // first: who sees the new version finds the account
 		v.accounts.Add(1)
 	}
-	if e.unnamed {
+	switch {
+	case v.parent != nil: // whoever asks for changed objects asks the parent
+	case e.unnamed:
 		v.Changes.forget()
-	} else {
+	default:
 		v.Changes.note(e.Changed)
 	}
 	if e.objects { // after the accounts: who sees the new version reads objects of the new accounts
@@ -225,6 +248,9 @@ func (v *Versions) PublishAll() {
 	}
 	v.StaleClusters.markAll()
 	v.onAll()
+	for _, part := range v.parts {
+		part.PublishAll()
+	}
 }
 
 // Refresh publishes what is due. Caches that read no version call it before they are used.
@@ -271,6 +297,9 @@ func (v *Versions) Settle(account vedette.AccountName) {
 
 // settleOld is settle for all accounts whose transactions have ended by now.
 func (v *Versions) settleOld() {
+	for _, part := range v.parts {
+		part.settleOld()
+	}
 	if v.pending.Load() {
 		now := time.Now()
 		v.settleIf(func(u *uncertainEffect) bool { return !now.Before(u.until) })
