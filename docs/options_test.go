@@ -76,6 +76,7 @@ var agentOptions = []tested{
 var serverOptions = []tested{
 	{"cmd/vedette-server.TestManagementSettingsAreConverted", "management.server.", "port address ssl.enabled ssl.certFile ssl.cacertFile ssl.clientAuth"},
 	{"cmd/vedette-server.TestSettingsCount", "", "dataDir sql.url sql.user sql.password sql.readReplicas sql.connectionPools history.keep history.maxBytes jobs.detailedPodStatus"},
+	{"cmd/vedette-server.TestSettingsCount", "sql.shards[].", "name url user password readReplicas"},
 	{"cmd/vedette-server.TestSettingsCount", "server.", "port address hosts trustedCallers readBytes"},
 	{"cmd/vedette-server.TestPeersSettingsAreConverted", "server.", "id"},
 	{"cmd/vedette-server.TestPeersSettingsAreConverted", "server.peers.", "port address advertise restOperations"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -20,7 +21,13 @@ func check(cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	return settings.Store.Validate(context.Background())
+	errs := []error{settings.Store.Validate(context.Background())}
+	for _, shard := range settings.Store.Shards {
+		if err := settings.Store.ShardConfig(shard).Validate(context.Background()); err != nil {
+			errs = append(errs, fmt.Errorf("database %s of sql.shards: %w", shard.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // probes returns what `check --connect` tries.
@@ -32,6 +39,11 @@ func probes(cfg *config.Config) ([]probe.Probe, error) {
 	all := []probe.Probe{probe.One("database "+cfg.Database().String(), func(ctx context.Context) (string, error) {
 		return sqldb.Probe(ctx, settings.Store)
 	})}
+	for i, shard := range cfg.Shards() {
+		all = append(all, probe.One("database "+shard.Name+" "+shard.URL.String(), func(ctx context.Context) (string, error) {
+			return sqldb.Probe(ctx, settings.Store.ShardConfig(settings.Store.Shards[i]))
+		}))
+	}
 	if fiat := settings.Fiat; fiat != nil {
 		all = append(all, probe.One(named("Fiat", fiat.BaseURL), func(ctx context.Context) (string, error) { return "", fiat.Probe(ctx) }))
 	}

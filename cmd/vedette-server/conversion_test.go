@@ -32,6 +32,8 @@ func TestSettingsCount(t *testing.T) {
 		{"sql.connectionPools: {other: {jdbcUrl: 'jdbc:mysql://h/d', user: u, password: p, default: true}}", "mysql://u:p@h/d",
 			func(c server.Config) any { return c.Store.URL }},
 		{"sql: {url: 'postgres://h/d', readReplicas: ['postgres://r/d'], user: u}", "[postgres://u@r/d]", func(c server.Config) any { return c.Store.Replicas }},
+		{"sql: {url: 'postgres://h/d', user: u, password: p, shards: [{name: b, url: 'mysql://h2/d', user: v, password: q, readReplicas: ['mysql://r/d']}, {name: c, url: 'postgres://h3/d'}]}",
+			"[{b mysql://v:q@h2/d [mysql://v:q@r/d]} {c postgres://u:p@h3/d []}]", func(c server.Config) any { return c.Store.Shards }},
 		{"server: {address: 10.1.2.3, port: 1}", "10.1.2.3:1", func(c server.Config) any { return c.REST }},
 		{"server.hosts: [h]", "[h]", func(c server.Config) any { return c.RESTHosts }},
 		{"server.trustedCallers: [10.1.0.0/16, gate]", "10.1.0.0/16 gate", func(c server.Config) any { return c.TrustedCallers }},

@@ -23,6 +23,15 @@ import (
 	"github.com/vedette-io/vedette/server/tables"
 )
 
+// storeConfig returns which databases there are.
+func storeConfig(cfg *config.Config, log *slog.Logger) sqldb.Config {
+	store := sqldb.Config{URL: cfg.Database().Reveal(), Replicas: cfg.Replicas(), Log: log}
+	for _, s := range cfg.Shards() {
+		store.Shards = append(store.Shards, sqldb.Shard{Name: s.Name, URL: s.URL.Reveal(), Replicas: s.Replicas})
+	}
+	return store
+}
+
 // newServerConfig converts the configuration file to the server's configuration.
 func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error) {
 	hostname, err := os.Hostname()
@@ -37,7 +46,7 @@ func newServerConfig(cfg *config.Config, log *slog.Logger) (server.Config, error
 		ID: vedette.ServerID(cmp.Or(cfg.Server.ID, hostname)), Host: hostname, Version: version.String(), DataDir: cfg.DataDir,
 		REST: cfg.RESTListen().Address, RESTHosts: cfg.Server.Hosts,
 		Memory: available, ReadBytes: cfg.Server.ReadBytes, GRPC: cfg.GRPCListen().Address,
-		Store:    sqldb.Config{URL: cfg.Database().Reveal(), Replicas: cfg.Replicas(), Log: log},
+		Store:    storeConfig(cfg, log),
 		Accounts: cfg.Accounts.Config, Ingest: cfg.Agents.Ingest, AgentServer: cfg.Agents.Server,
 		Dispatch: cfg.History.Config, Tasks: cfg.Tasks.Config,
 		Clouddriver: clouddriver.Config{

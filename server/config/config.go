@@ -54,6 +54,7 @@ type Config struct {
 	configload.Loaded
 	database DatabaseURL
 	replicas []string // URLs with passwords
+	shards   []ShardDatabase
 	location location
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ type SQL struct {
 	// Databases that follow the one of url: streaming replicas of PostgreSQL, or other nodes of a Galera cluster. Views are read
 	// from one that has all commits, and from the primary while none has. The forms are those of url; user and password are used, too.
 	ReadReplicas []DatabaseURL `config:"readReplicas"`
+	// Further databases, over which accounts are spread: PostgreSQL, MySQL or MariaDB, as that of url must be then. All servers name
+	// the same. One that is added takes new accounts; one that has accounts cannot be left out (docs/scaling.md).
+	Shards []Shard `config:"shards"`
 	// Clouddriver's form. The pool named default is used, or the one with default: true. Keys of a pool:
 	// jdbcUrl, user, password, default. Its other keys have no effect.
 	ConnectionPools map[string]ConnectionPool `config:"connectionPools"`
@@ -44,6 +48,20 @@ type SQL struct {
 	TransactionRetry configfile.Ignored `config:"transactionRetry,ignored"`
 	// Failed transactions are always retried.
 	Retries configfile.Ignored `config:"retries,ignored"`
+}
+
+// Shard is a further database.
+type Shard struct {
+	// Name of the database, of at most 63 small letters, digits and hyphens. It never changes.
+	Name string `config:"name"`
+	// URL of an empty database, in the form of sql.url.
+	URL DatabaseURL `config:"url"`
+	// User, if the URL does not contain one. Default: sql.user
+	User string `config:"user"`
+	// Password, if the URL does not contain one. Default: sql.password
+	Password configfile.Secret `config:"password"`
+	// Databases that follow this one, as in sql.readReplicas.
+	ReadReplicas []DatabaseURL `config:"readReplicas"`
 }
 
 // ConnectionPool is one of Clouddriver's connection pools.
@@ -196,6 +214,7 @@ func (c *Config) chooseDatabase() {
 	if raw == "" {
 		c.database = NewDatabaseURL("sqlite:" + filepath.Join(c.DataDir, "vedette.db"))
 		c.readReplicas("", "")
+		c.chooseShards("", "")
 		return
 	}
 	found, dropped, err := databaseURL(raw, user, password)
@@ -205,32 +224,80 @@ func (c *Config) chooseDatabase() {
 	}
 	c.database = found
 	c.readReplicas(user, password)
+	c.chooseShards(user, password)
 	if len(dropped) > 0 {
 		c.Report.Checker().Notice(key, "JDBC parameters without a counterpart are ignored: %s", strings.Join(dropped, ", "))
 	}
 }
 
-// readReplicas sets the read replicas. They are of the same kind as the database.
+// readReplicas sets the read replicas.
 func (c *Config) readReplicas(user, password string) {
-	kind, _, _ := strings.Cut(c.database.Reveal(), ":")
-	for i, address := range c.SQL.ReadReplicas {
-		key := fmt.Sprintf("sql.readReplicas[%d]", i)
+	c.replicas = c.replicasOf("sql.readReplicas", c.database, c.SQL.ReadReplicas, user, password)
+}
+
+// replicasOf returns the URLs of the replicas of a database. They are of the same kind as it.
+func (c *Config) replicasOf(key string, database DatabaseURL, addresses []DatabaseURL, user, password string) (urls []string) {
+	kind, _, _ := strings.Cut(database.Reveal(), ":")
+	for i, address := range addresses {
+		entry := fmt.Sprintf("%s[%d]", key, i)
 		if kind == "sqlite" {
-			c.Report.AddAt("sql.readReplicas", "%q: SQLite has no replicas: remove it, or set sql.url to a PostgreSQL or MariaDB database", key)
+			c.Report.AddAt(key, "%q: SQLite has no replicas: remove it, or set sql.url to a PostgreSQL or MariaDB database", entry)
 			continue
 		}
 		found, _, err := databaseURL(address.Reveal(), user, password)
 		if err != nil {
-			c.Report.AddAt("sql.readReplicas", "%q: %s", key, err)
+			c.Report.AddAt(key, "%q: %s", entry, err)
 			continue
 		}
 		if scheme, _, _ := strings.Cut(found.Reveal(), ":"); scheme != kind {
-			c.Report.AddAt("sql.readReplicas", "%q: it must be a %s URL, because the database is one", key, kind)
+			c.Report.AddAt(key, "%q: it must be a %s URL, because the database is one", entry, kind)
 			continue
 		}
-		c.replicas = append(c.replicas, found.Reveal())
+		urls = append(urls, found.Reveal())
+	}
+	return urls
+}
+
+// shardName is the form of the name of a further database.
+var shardName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// chooseShards sets the further databases. Problems do not quote a URL.
+func (c *Config) chooseShards(user, password string) {
+	const key = "sql.shards"
+	names := map[string]bool{}
+	for i, s := range c.SQL.Shards {
+		entry := fmt.Sprintf("%s[%d]", key, i)
+		user, password := cmp.Or(s.User, user), cmp.Or(s.Password.Reveal(), password)
+		found, _, err := databaseURL(s.URL.Reveal(), user, password)
+		switch {
+		case isSQLite(c.database):
+			c.Report.AddAt(key, "%q: SQLite is one file for one server: set sql.url to a PostgreSQL, MariaDB or MySQL database, or remove this one", entry)
+		case !shardName.MatchString(s.Name):
+			c.Report.AddAt(key, "%q: the name %.100q must consist of 1 to 63 small letters, digits and hyphens between them", entry, s.Name)
+		case names[s.Name]:
+			c.Report.AddAt(key, "%q: the name %s is used twice: each database needs one of its own", entry, s.Name)
+		case err != nil:
+			c.Report.AddAt(key, "%q: %s", entry, err)
+		case isSQLite(found):
+			c.Report.AddAt(key, "%q: a file of SQLite is for one server: name a PostgreSQL, MariaDB or MySQL database", entry)
+		default:
+			c.shards = append(c.shards, ShardDatabase{s.Name, found, c.replicasOf(entry+".readReplicas", found, s.ReadReplicas, user, password)})
+		}
+		names[s.Name] = true
 	}
 }
+
+func isSQLite(database DatabaseURL) bool { return strings.HasPrefix(database.Reveal(), "sqlite:") }
+
+// ShardDatabase is a further database as it is used.
+type ShardDatabase struct {
+	Name     string
+	URL      DatabaseURL
+	Replicas []string // URLs with passwords
+}
+
+// Shards returns the databases over which accounts are spread beside that of Database.
+func (c *Config) Shards() []ShardDatabase { return c.shards }
 
 // Replicas returns the URLs of the read replicas, with their passwords.
 func (c *Config) Replicas() []string { return c.replicas }

@@ -53,3 +53,25 @@ func TestReadReplicaProblems(t *testing.T) {
 		}
 	}
 }
+
+// TestShardProblems checks sql.shards. No message quotes a URL, which may contain a password.
+func TestShardProblems(t *testing.T) {
+	for _, tt := range []struct{ sql, want string }{
+		{"{url: 'postgres://h/d', shards: [{name: b, url: 'jdbc:mysql://h2/d', readReplicas: ['mysql://r/d']}]}", ""},
+		{"{url: 'postgres://h/d', shards: [{url: 'postgres://secret/d'}]}", `"sql.shards[0]": the name "" must consist of`},
+		{"{url: 'postgres://h/d', shards: [{name: B_1, url: 'postgres://secret/d'}]}", `"sql.shards[0]": the name "B_1" must consist of`},
+		{"{url: 'postgres://h/d', shards: [{name: b, url: 'postgres://h2/d'}, {name: b, url: 'postgres://secret/d'}]}", `"sql.shards[1]": the name b is used twice`},
+		{"{url: 'postgres://h/d', shards: [{name: b, url: secret}]}", `"sql.shards[0]": this is not the URL of a database`},
+		{"{url: 'postgres://h/d', shards: [{name: b, url: 'sqlite:/secret'}]}", `"sql.shards[0]": a file of SQLite is for one server`},
+		{"{shards: [{name: b, url: 'postgres://secret/d'}]}", `"sql.shards[0]": SQLite is one file for one server`},
+		{"{url: 'postgres://h/d', shards: [{name: b, url: 'postgres://h2/d', readReplicas: ['mysql://secret/d']}]}", `"sql.shards[0].readReplicas[0]": it must be a postgres URL`},
+	} {
+		c, err := parse("c.yml", []byte("sql: "+tt.sql), nil)
+		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("%s: got %v, want %q", tt.sql, err, tt.want)
+		}
+		if err == nil && len(c.Shards()) != 1 {
+			t.Errorf("%s: got %d databases, want 1", tt.sql, len(c.Shards()))
+		}
+	}
+}
