@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -33,13 +34,31 @@ func sampleServices(m *metrics.Metrics, v *services) {
 		m.State.TasksRunning.Set(float64(v.tasks.Running()))
 		sampleDatabase(&m.State, v.store)
 		for pool, stats := range v.store.PoolStats() {
-			m.State.PoolOpen.Set(float64(stats.OpenConnections), string(pool))
-			m.State.PoolInUse.Set(float64(stats.InUse), string(pool))
-			m.State.PoolLimit.Set(float64(stats.MaxOpenConnections), string(pool))
-			m.State.PoolWaits.Set(float64(stats.WaitCount), string(pool))
-			m.State.PoolWaitTime.Set(stats.WaitDuration.Seconds(), string(pool))
+			samplePool(&m.State, string(pool), stats)
+		}
+		for _, shard := range v.store.Shards() {
+			for _, stats := range shard.PoolStats() { // it has one pool
+				samplePool(&m.State, "shard "+shard.Name, stats)
+			}
+			m.State.ShardAnswers.Set(boolToFloat(shard.HasAnswered()), shard.Name)
+			m.State.ShardWritable.Set(boolToFloat(shard.WriteProblem() == ""), shard.Name)
 		}
 	})
+}
+
+func samplePool(to *metrics.State, pool string, stats sql.DBStats) {
+	to.PoolOpen.Set(float64(stats.OpenConnections), pool)
+	to.PoolInUse.Set(float64(stats.InUse), pool)
+	to.PoolLimit.Set(float64(stats.MaxOpenConnections), pool)
+	to.PoolWaits.Set(float64(stats.WaitCount), pool)
+	to.PoolWaitTime.Set(stats.WaitDuration.Seconds(), pool)
+}
+
+func boolToFloat(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func sampleDatabase(to *metrics.State, st *store.Store) {

@@ -104,7 +104,7 @@ type peers struct {
 // newPeers returns what calls other servers, and lets operations reach agents that are connected to them.
 func (s *Server) newPeers(v *services) *peers {
 	cfg := peer.Config{Identity: s.identity, Self: s.cfg.ID, Members: peerMembers{v.members}, Observer: s.cfg.Metrics}
-	p := &peers{client: peer.NewClient(cfg, v.store.Registry, v.callersLog), server: peer.NewServer(cfg, v.dispatcher, v.callersLog)}
+	p := &peers{client: peer.NewClient(cfg, v.store, v.callersLog), server: peer.NewServer(cfg, v.dispatcher, v.callersLog)}
 	p.server.SetCoherence(v.coherence.Publisher, v)
 	p.server.SetAssignments(v.assignments)
 	p.agents = &peerAgents{self: s.cfg.ID, client: p.client, members: v.members}

@@ -26,6 +26,8 @@ type termStore interface {
 	Release(ctx context.Context, account vedette.AccountName, term vedette.Term, server vedette.ServerID) error
 	RecordLastSeen(ctx context.Context, sightings []registry.LastSeen) error
 	RecordSharedFreshness(ctx context.Context, at time.Time, joining []registry.LastSeen) error
+	// Registries returns which database has which of some accounts; nil if there is one.
+	Registries(ctx context.Context, accounts []vedette.AccountName) (map[*registry.Registry][]vedette.AccountName, error)
 	Marks(ctx context.Context, account vedette.AccountName) ([]read.FeedStatus, error)
 	ReleaseAll(ctx context.Context) error
 	ReleaseServer(ctx context.Context, server vedette.ServerID) error
@@ -50,8 +52,8 @@ type Registry struct {
 	calls     storeCalls
 	lines     lines // of the log
 
-	storedFreshness sharedFreshness               // used by storeFreshness only
-	receiving       map[assignment.MemberID]int64 // used by tick only
+	freshness storedFreshness
+	receiving map[assignment.MemberID]int64 // used by tick only
 
 	sharing   *Sharing // nil if no other server uses the database; not changed after the start
 	teller    teller
@@ -77,7 +79,7 @@ type Registry struct {
 // New returns an empty registry of one server. The caller must call Close.
 func New(server vedette.ServerID, cfg assignment.Config, b termStore, r registrar, log *slog.Logger) *Registry {
 	created := &Registry{server: server, store: b, registrar: r, log: log, calls: newStoreCalls(),
-		fleet: assignment.New(withServer(cfg, server)), storedFreshness: newSharedFreshness(),
+		fleet: assignment.New(withServer(cfg, server)), freshness: storedFreshness{databases: map[freshnessWriter]*databaseFreshness{}},
 		receiving: map[assignment.MemberID]int64{}, members: map[assignment.MemberID]*Member{},
 		requests: map[assignment.Request]chan<- assignment.Reply{}, changes: map[assignment.Request]accountChange{},
 		following: following{heard: map[vedette.ServerID]time.Time{}},
@@ -106,6 +108,7 @@ func (r *Registry) Recover(ctx context.Context) error {
 // Run retries what the store could not do earlier, lets standbys take over from silent agents, balances agents, and stores each account's
 // freshness so that it survives a restart. It also looks for agents with the same ID. It returns when ctx ends.
 func (r *Registry) Run(ctx context.Context) error {
+	defer r.freshness.storing.Wait()
 	var group errgroup.Group
 	group.Go(func() error { // in its own goroutine because it may wait for the database
 		runEvery(ctx, freshnessInterval, func() { r.storeFreshness(ctx) })
@@ -173,44 +176,6 @@ func (r *Registry) request(ctx context.Context, newEvent func(assignment.Request
 		delete(r.requests, id)
 		return assignment.Reply{}, context.Cause(ctx)
 	}
-}
-
-const freshnessInterval = 15 * time.Second // at which it is stored
-
-// storeFreshness stores the freshness of the accounts for which it has changed.
-func (r *Registry) storeFreshness(ctx context.Context) {
-	r.mu.Lock()
-	ended := r.endedFreshness
-	r.endedFreshness = nil
-	r.mu.Unlock()
-	r.storedFreshness.ended(ended)
-	var current []registry.LastSeen
-	for _, h := range r.holders() {
-		if h.member != nil {
-			current = append(current, h.member.lastSeen(h.account, h.term))
-		}
-	}
-	p := r.storedFreshness.plan(time.Now(), current)
-	if err := r.storePlan(ctx, p); err != nil && ctx.Err() == nil {
-		r.log.Warn("retrying to store freshness", "accounts", len(current), "error", err)
-	}
-}
-
-func (r *Registry) storePlan(ctx context.Context, p freshnessPlan) error {
-	if len(p.separate) > 0 {
-		if err := r.store.RecordLastSeen(ctx, p.separate); err != nil {
-			return err
-		}
-	}
-	r.storedFreshness.storedSeparately(p)
-	if p.at.IsZero() {
-		return nil
-	}
-	if err := r.store.RecordSharedFreshness(ctx, p.at, p.joining); err != nil {
-		return err
-	}
-	r.storedFreshness.joined(p)
-	return nil
 }
 
 // holder is who reports an account.

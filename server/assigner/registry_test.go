@@ -619,3 +619,8 @@ func TestAccountErrorSurvivesNewRole(t *testing.T) {
 		}
 	})
 }
+
+// Registries is of one database.
+func (m *memoryStore) Registries(context.Context, []vedette.AccountName) (map[*registry.Registry][]vedette.AccountName, error) {
+	return nil, nil
+}

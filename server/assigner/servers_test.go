@@ -376,3 +376,8 @@ func TestListeners(t *testing.T) {
 		}
 	})
 }
+
+// Registries is of one database.
+func (m *sharedStore) Registries(context.Context, []vedette.AccountName) (map[*registry.Registry][]vedette.AccountName, error) {
+	return nil, nil
+}

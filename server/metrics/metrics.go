@@ -60,6 +60,7 @@ type State struct {
 	Omitted                                                                            *metricset.Sampled
 	PoolOpen, PoolInUse, PoolLimit                                                     *metricset.Sampled
 	PoolWaits, PoolWaitTime                                                            *metricset.Sampled
+	ShardAnswers, ShardWritable                                                        *metricset.Sampled
 	WriteProblem, DiskFree, DiskSize                                                   *metricset.Sampled
 	TasksRunning                                                                       *metricset.Sampled
 	PeerConnections                                                                    *metricset.Sampled
@@ -146,7 +147,10 @@ func (m *Metrics) addStore() {
 		"1 while the database takes no writes, by reason: disk_full, or read_only, as after a failover. Otherwise 0.", "reason")
 	m.State.DiskFree = m.SampledGauge("vedette_server_database_disk_free_bytes", "Room on the file system of a SQLite database.")
 	m.State.DiskSize = m.SampledGauge("vedette_server_database_disk_size_bytes", "Size of the file system of a SQLite database.")
-	m.State.PoolOpen = m.SampledGauge("vedette_server_database_connections", "Open connections to the database. SQLite has two pools, read and write; others have write only.", "pool")
+	m.State.ShardAnswers = m.SampledGauge("vedette_server_shard_answers",
+		"1 while a database of sql.shards answers, otherwise 0: its accounts can neither be read nor written then.", "shard")
+	m.State.ShardWritable = m.SampledGauge("vedette_server_shard_writable", "1 while a database of sql.shards takes writes, otherwise 0.", "shard")
+	m.State.PoolOpen = m.SampledGauge("vedette_server_database_connections", "Open connections to the database. SQLite has two pools, read and write; others have write only, and one for each database of sql.shards.", "pool")
 	m.State.PoolInUse = m.SampledGauge("vedette_server_database_connections_in_use", "Connections to the database that are in use.", "pool")
 	m.State.PoolLimit = m.SampledGauge("vedette_server_database_connections_limit",
 		"How many connections to the database may be open; 0 for any number.", "pool")
