@@ -27,20 +27,26 @@ func (s *Store) Shards() []Shard {
 	return all
 }
 
-// KeepLease is sqldb.DB.KeepLease for all databases. The first lease that is lost ends it.
+// KeepLease is sqldb.DB.KeepLease for all databases. The first lease that is lost ends all.
 func (s *Store) KeepLease(ctx context.Context) error {
 	if s.shards == nil {
 		return s.DB.KeepLease(ctx)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return s.tellAll(ctx, func(ctx context.Context, d *database) error {
+	err := s.tellAll(ctx, func(ctx context.Context, d *database) error {
 		err := d.KeepLease(ctx)
 		if err != nil {
 			cancel()
 		}
 		return err
 	})
+	if err != nil {
+		for _, d := range s.all() {
+			d.AbandonLease()
+		}
+	}
+	return err
 }
 
 // Size is sqldb.DB.Size of all databases.

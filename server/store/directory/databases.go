@@ -88,12 +88,7 @@ func Begin(ctx context.Context, first *sqldb.DB) (*Shards, error) {
 func (s *Shards) Claim(ctx context.Context, name string, db *sqldb.DB) error {
 	id, err := s.claim(ctx, name, db)
 	if err != nil {
-		return fmt.Errorf("database %s of sql.shards: %w", name, err)
-	}
-	for other, uid := range s.uids {
-		if uid == id.uid {
-			return vedette.Errorf(vedette.Invalid, "sql.shards names the same database twice, as %s and %s: remove one of them", other, name)
-		}
+		return fmt.Errorf("verify that it belongs to this installation: %w", err)
 	}
 	s.uids[name] = id.uid
 	return nil
@@ -116,6 +111,11 @@ func (s *Shards) claim(ctx context.Context, name string, db *sqldb.DB) (identity
 		}
 		if id, err = readIdentity(ctx, db); err != nil { // another server may have been faster
 			return id, err
+		}
+	}
+	for other, uid := range s.uids {
+		if uid == id.uid {
+			return id, vedette.Errorf(vedette.Invalid, "it is the same as %s: remove one of them", other)
 		}
 	}
 	return id, s.verify(name, id)

@@ -290,6 +290,13 @@ func (d *DB) HasAnswered() bool {
 	return fresh
 }
 
+// AbandonLease makes all further writes fail, because this process has lost another database.
+func (d *DB) AbandonLease() {
+	if d.lease != nil {
+		_ = d.lease.MarkLost(lease.Row{})
+	}
+}
+
 // KeepLease renews the lease until ctx ends. The error is lease.ErrLost if another server has taken
 // the database over, and ErrHistory if another database server has; the caller must stop then. Without a lease it only waits.
 func (d *DB) KeepLease(ctx context.Context) error {
