@@ -73,7 +73,10 @@ func (d *database) open(ctx context.Context, cfg sqldb.Config) error {
 		if err := parts.prepare(ctx); err != nil {
 			return err
 		}
-		d.DB, d.Registry, d.Writer, d.Reader, d.History = parts.DB, parts.Registry, parts.Writer, parts.Reader, parts.History
+		name, number := d.name, d.number
+		*d = *parts
+		d.name = name
+		d.number = number
 		return nil
 	})
 	return err

@@ -124,24 +124,24 @@ func startPrograms(t *testing.T) *installation {
 	bin := buildPrograms(t)
 	upstream := httptest.NewServer(http.HandlerFunc(serveUpstream))
 	t.Cleanup(upstream.Close)
-	database := databases.PostgreSQL(t)
+	database, shard := databases.PostgreSQL(t), databases.PostgreSQL(t)
 	w.run(filepath.Join(bin, "vedette-server"), fmt.Sprintf(`
 dataDir: %q
 server: {id: server-0, port: %s, peers: {address: 127.0.0.1, port: %s}}
 grpc.server.port: %s
 prometheus: {enabled: true, port: %s}
 upstream.baseUrl: %s
-sql.url: %q
+sql: {url: %q, shards: [{name: b, url: %q}]}
 kubesvc.cluster: database
-`, t.TempDir(), rest, port(), grpc, serverMetrics, upstream.URL, database))
+`, t.TempDir(), rest, port(), grpc, serverMetrics, upstream.URL, database, shard))
 	otherGRPC := port()
 	w.run(filepath.Join(bin, "vedette-server"), fmt.Sprintf(`
 dataDir: %q
 server: {id: server-1, port: %s, peers: {address: 127.0.0.1, port: %s}}
 grpc.server.port: %s
-sql.url: %q
+sql: {url: %q, shards: [{name: b, url: %q}]}
 kubesvc.cluster: database
-`, t.TempDir(), port(), port(), otherGRPC, database))
+`, t.TempDir(), port(), port(), otherGRPC, database, shard))
 	w.run(filepath.Join(bin, "vedette-agent"), fmt.Sprintf(`
 agentId: agent-of-server-1
 clouddriver: {grpc: "127.0.0.1:%s", insecure: true}

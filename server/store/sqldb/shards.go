@@ -21,7 +21,9 @@ const ShardsVersion = 19
 
 // ShardConfig returns the configuration of a shard. The process has the same token in all databases.
 func (c Config) ShardConfig(s Shard) Config {
-	c.URL, c.Replicas, c.Shards = s.URL, s.Replicas, nil
+	c.URL = s.URL
+	c.Replicas = s.Replicas
+	c.Shards = nil
 	return c
 }
 

@@ -7,7 +7,9 @@ const partBits = 32
 // The ids of kinds are those of the database here, and have its number in v, which is not 0. Call it before anything is published.
 func (v *Versions) NewPart(number int) *Versions {
 	part := New(v.settleTime)
-	part.parent, part.part, part.AccountLog = v, int64(number), v.AccountLog
+	part.parent = v
+	part.part = int64(number)
+	part.AccountLog = v.AccountLog
 	v.parts = append(v.parts, part)
 	return part
 }
