@@ -1,6 +1,7 @@
 package convergence
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -32,6 +33,16 @@ func TestConvergence(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestShardsConverge runs a seed on two databases over which accounts are spread.
+func TestShardsConverge(t *testing.T) {
+	t.Parallel()
+	if *singleDB != "" && *singleDB != shards {
+		t.Skip("runs on two databases only")
+	}
+	seed := cmp.Or(*singleSeed, *firstSeed)
+	t.Logf("converged after %v", runSeed(t, shards, seed))
 }
 
 // seedsOf returns the seeds to run on the database with an index. Each database has others, because
@@ -70,7 +81,7 @@ func runWorld(t *testing.T, name string, seed int64, s topology, plan func(parts
 			t.Logf("run again: go test ./test/convergence -run Convergence -seed %d -db %s -skew %v -v", seed, name, *skew)
 		}
 	})
-	w := newWorld(t, databaseMakers[name](t), s)
+	w := newWorld(t, newDatabase(t, name), s)
 	loads := w.workloads(newRand(seed, 1), s)
 	operations := w.newOperationLoad(w.accounts[0])
 	incidents := plan(w.parts())

@@ -29,10 +29,36 @@ type database struct {
 	errors        []string                        // codes of errors that are not caused by a statement
 	disk          *disk                           // only for SQLite
 	lock, unlock  func(ctx context.Context) error // only for SQLite
+	shard         *database                       // the other one, over which accounts are spread; nil for none
+}
+
+// all returns the database and the other one.
+func (db *database) all() []*database {
+	if db.shard == nil {
+		return []*database{db}
+	}
+	return []*database{db, db.shard}
 }
 
 // databaseMakers creates databases by name.
 var databaseMakers = map[string]func(t *testing.T) *database{"sqlite": newSQLite, "postgres": newPostgres, "mariadb": newMariaDB}
+
+// shards is the name of what newSharded creates. Each test on every database would take too long with it, too.
+const shards = "shards"
+
+func newDatabase(t *testing.T, name string) *database {
+	if name == shards {
+		return newSharded(t)
+	}
+	return databaseMakers[name](t)
+}
+
+// newSharded creates two databases of two kinds, over which accounts are spread. Faults happen to one at a time.
+func newSharded(t *testing.T) *database {
+	db := newPostgres(t)
+	db.shard = newMariaDB(t)
+	return db
+}
 
 // everyDatabase returns the databases to run on.
 func everyDatabase() []string {

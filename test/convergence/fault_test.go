@@ -41,13 +41,22 @@ func (db *database) parts() []faults.Part {
 		}
 		return parts
 	}
+	parts := db.serverParts("")
+	if db.shard != nil {
+		parts = append(parts, db.shard.serverParts("other ")...)
+	}
+	return parts
+}
+
+// serverParts are those of a database server.
+func (db *database) serverParts(which string) []faults.Part {
 	return []faults.Part{
-		faults.NewPart("database",
+		faults.NewPart(which+"database",
 			faults.New("is killed", faults.Infallible(db.kill), faults.Infallible(db.start), 4*time.Second, 2),
 			faults.New("is frozen", faults.Infallible(db.pause), faults.Infallible(db.resume), faults.LongestFreeze, 1),
 		),
-		faults.NewPart("database link", faults.OfLink(db.proxy)...),
-		faults.NewPart("database replies", db.errorFaults()...),
+		faults.NewPart(which+"database link", faults.OfLink(db.proxy)...),
+		faults.NewPart(which+"database replies", db.errorFaults()...),
 	}
 }
 

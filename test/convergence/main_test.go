@@ -18,7 +18,7 @@ var (
 	skew         = flag.Duration("skew", 0, "error of our programs' clocks; the first build takes minutes")
 	bulkObjects  = flag.Int("objects", 10000, "number of objects in tests with many objects")
 	keepLogsFlag = flag.Bool("keep", false, "keep the logs of all processes even if the test passes")
-	singleDB     = flag.String("db", "", "run only on this database: sqlite, postgres or mariadb; \"all\" also runs tests on all that use only one by default")
+	singleDB     = flag.String("db", "", "run only on this database: sqlite, postgres, mariadb, or shards for two over which accounts are spread; \"all\" also runs tests on all that use only one by default")
 )
 
 // programDir is the directory of the programs under test, which are built from this module.

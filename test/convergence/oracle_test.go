@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -75,7 +76,12 @@ func (a *account) list(ctx context.Context, k kind, namespace string, into oracl
 
 // forEachRow passes each row of a query to scan.
 func (w *world) forEachRow(ctx context.Context, query string, scan func(*sql.Rows) error) error {
-	return oracle.ForEachRow(ctx, w.db.sql, query, scan)
+	for _, db := range w.db.all() {
+		if err := oracle.ForEachRow(ctx, db.sql, query, scan); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // differences describes the differences between store and clusters.
@@ -86,9 +92,14 @@ func (w *world) differences(ctx context.Context) []string {
 	if err != nil {
 		return []string{"the clusters cannot be listed: " + err.Error()}
 	}
-	got, rows, err := oracle.Stored(ctx, w.db.sql)
-	if err != nil {
-		return []string{"the database cannot be read: " + err.Error()}
+	got, rows := oracle.State{}, map[oracle.FeedKey]oracle.FeedRow{}
+	for _, db := range w.db.all() {
+		objects, feeds, err := oracle.Stored(ctx, db.sql)
+		if err != nil {
+			return []string{"the database cannot be read: " + err.Error()}
+		}
+		maps.Copy(got, objects)
+		maps.Copy(rows, feeds)
 	}
 	found := slices.Concat(oracle.CompareObjects(want, got), oracle.CompareFeeds(feeds, rows, got), w.roleDifferences(ctx), w.staleAccounts(ctx))
 	slices.Sort(found)

@@ -19,7 +19,7 @@ func TestSecondClusterWithSameAddressIsRejected(t *testing.T) {
 	t.Parallel() // because it waits most of the time
 	s := topology{clusters: 2, accounts: []int{0}, outbox: "8MiB", grace: "10m"}
 	for _, name := range anyDatabase() {
-		w := newWorld(t, databaseMakers[name](t), s)
+		w := newWorld(t, newDatabase(t, name), s)
 		apiProxy := proxy.New(t, address(w.clusters[0]))
 		for i, c := range w.clusters {
 			c.prepareRestrictedAccess(w, fmt.Sprintf("in-c%d", i))

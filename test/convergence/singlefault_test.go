@@ -29,7 +29,7 @@ func runAlone(t *testing.T, names []string, s topology, test func(t *testing.T, 
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runInWorld(t, databaseMakers[name](t), s, test)
+			runInWorld(t, newDatabase(t, name), s, test)
 		})
 	}
 }
