@@ -17,7 +17,7 @@ import (
 )
 
 // known is the version of the schema of this release.
-const known = 19
+const known = 20
 
 // laterRelease returns the migrations of a release after this one: to the next version, which this one can use, and to more.
 func laterRelease(versions int) fstest.MapFS {

@@ -17,7 +17,7 @@ type Shard struct {
 }
 
 // ShardsVersion is the version of the schema that introduced several databases.
-const ShardsVersion = 19
+const ShardsVersion = 20
 
 // ShardConfig returns the configuration of a shard. The process has the same token in all databases.
 func (c Config) ShardConfig(s Shard) Config {
