@@ -90,7 +90,7 @@ type operationStore interface {
 		end *history.Operation) (changes []commit.Change, ended bool, err error)
 	RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
 		end *history.Operation) (changes []commit.Change, ended bool, err error)
-	RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence,
+	RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence, uid string,
 		end *history.Operation) (changes []commit.Change, ended bool, err error)
 	Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error)
 	UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (uid, version string, err error)

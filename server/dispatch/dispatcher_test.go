@@ -259,8 +259,8 @@ func (s *scenario) RemoveThrough(ctx context.Context, account vedette.AccountNam
 	return nil, err == nil, err
 }
 
-func (s *scenario) RemoveAbsent(ctx context.Context, account vedette.AccountName, _ vedette.Term, absent vedette.Absence, end *history.Operation) ([]commit.Change, bool, error) {
-	s.logf("absent %s at %s", absent.Key, absent.Version)
+func (s *scenario) RemoveAbsent(ctx context.Context, account vedette.AccountName, _ vedette.Term, absent vedette.Absence, uid string, end *history.Operation) ([]commit.Change, bool, error) {
+	s.logf("absent %s at %s %s", absent.Key, absent.Version, uid)
 	if end == nil {
 		return nil, false, nil
 	}

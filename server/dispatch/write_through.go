@@ -53,19 +53,17 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 			return d.store.WriteThrough(ctx, f.op.Account, term, *out.CacheObject, end)
 		})
 	}
-	args, isDelete := f.op.Args.(vedette.DeleteArgs)
-	isRemoved := isDelete && !args.NoWait && out.State == vedette.Done && len(out.UIDs) == len(out.Keys) && len(out.Keys) > 0
-	if name := objectOf(f.op.Args).name; absent != nil && name != "" && absent.Key.Name == name {
-		var endRow *history.Operation
-		if !isRemoved {
-			endRow = end
-		}
-		ended = d.writeInTerm(ctx, f, func(term vedette.Term) ([]commit.Change, bool, error) {
-			return d.store.RemoveAbsent(ctx, f.op.Account, term, *absent, endRow)
-		})
+	if name := objectOf(f.op.Args).name; absent != nil && (name == "" || absent.Key.Name != name) {
+		absent = nil // it says nothing of this operation's object
 	}
-	if !isRemoved {
-		return ended
+	args, isDelete := f.op.Args.(vedette.DeleteArgs)
+	if !isDelete || args.NoWait || out.State != vedette.Done || len(out.Keys) == 0 || len(out.UIDs) != len(out.Keys) {
+		if absent == nil {
+			return false
+		}
+		return d.writeInTerm(ctx, f, func(term vedette.Term) ([]commit.Change, bool, error) {
+			return d.store.RemoveAbsent(ctx, f.op.Account, term, *absent, "", end)
+		})
 	}
 	for i, key := range out.Keys {
 		if out.UIDs[i] == f.known.uid && key != f.known.key {
@@ -76,6 +74,9 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 			endRow = end
 		}
 		ended = d.writeInTerm(ctx, f, func(term vedette.Term) ([]commit.Change, bool, error) {
+			if absent != nil && absent.Key == key {
+				return d.store.RemoveAbsent(ctx, f.op.Account, term, *absent, out.UIDs[i], endRow)
+			}
 			return d.store.RemoveThrough(ctx, f.op.Account, term, key, out.UIDs[i], endRow)
 		})
 	}

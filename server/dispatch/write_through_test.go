@@ -42,20 +42,20 @@ func TestAbsenceIsWrittenThrough(t *testing.T) {
 		want []string
 	}{
 		{"found nothing", vedette.DeleteArgs{Target: web, MissingOK: true}, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent},
-			[]string{"absent Deployment.apps shop/web at 12", "op done 200 "}},
+			[]string{"absent Deployment.apps shop/web at 12 ", "op done 200 "}},
 		{"found nothing, which is an error", vedette.DeleteArgs{Target: web}, vedette.Outcome{State: vedette.Failed, Status: 404, Absent: absent, Message: "not found"},
-			[]string{"absent Deployment.apps shop/web at 12", "op failed 404 not found"}},
+			[]string{"absent Deployment.apps shop/web at 12 ", "op failed 404 not found"}},
 		{"does not wait", vedette.DeleteArgs{Target: web, NoWait: true}, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent},
-			[]string{"absent Deployment.apps shop/web at 12", "op done 200 "}},
+			[]string{"absent Deployment.apps shop/web at 12 ", "op done 200 "}},
 		{"deleted what the server did not know", vedette.DeleteArgs{Target: web},
 			vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent, Keys: []vedette.Key{webKey}, UIDs: []string{"u"}},
-			[]string{"absent Deployment.apps shop/web at 12", "removed Deployment.apps shop/web u", "op done 200 "}},
+			[]string{"absent Deployment.apps shop/web at 12 u", "op done 200 "}},
 		{"of another object", vedette.DeleteArgs{Target: web}, vedette.Outcome{State: vedette.Done, Status: 200, Absent: &vedette.Absence{Key: vedette.Key{Kind: deployments, Namespace: "shop", Name: "api"}, Version: "12"}},
 			[]string{"op done 200 "}},
 		{"by labels", vedette.DeleteArgs{Target: vedette.Target{Kind: "deployment", Namespace: "shop"}, LabelSelector: "a=b"}, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent},
 			[]string{"op done 200 "}},
 		{"was scaled and is gone", scale, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent, Keys: []vedette.Key{webKey}},
-			[]string{"absent Deployment.apps shop/web at 12", "op done 200 "}},
+			[]string{"absent Deployment.apps shop/web at 12 ", "op done 200 "}},
 		{"not of a change", get, vedette.Outcome{State: vedette.Done, Status: 200, Absent: absent}, []string{"op done 200 "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -299,8 +299,8 @@ func (s store) RemoveThrough(ctx context.Context, account vedette.AccountName, t
 	return s.WriteThrough(ctx, account, term, vedette.Object{ResourceVersion: "removed " + uid}, end)
 }
 
-func (s store) RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence, end *history.Operation) ([]commit.Change, bool, error) {
-	return s.WriteThrough(ctx, account, term, vedette.Object{ResourceVersion: "absent " + absent.Version}, end)
+func (s store) RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence, uid string, end *history.Operation) ([]commit.Change, bool, error) {
+	return s.WriteThrough(ctx, account, term, vedette.Object{ResourceVersion: "absent " + absent.Version + " " + uid}, end)
 }
 
 func (s store) writer(account vedette.AccountName, version string) vedette.ServerID {

@@ -177,10 +177,8 @@ func (w *Writer) apply(ctx context.Context, tx *sqldb.Tx, p *plan) error {
 	if err := w.applyFeeds(ctx, tx, p); err != nil {
 		return err
 	}
-	if p.tombstone != nil {
-		if err := p.tombstone.store(ctx, tx, p.baseline.accountID); err != nil {
-			return err
-		}
+	if err := p.storeTombstones(ctx, tx); err != nil {
+		return err
 	}
 	if p.operation == nil {
 		return nil

@@ -31,7 +31,8 @@ type plan struct {
 	feeds          map[catalog.Feed]commit.FeedUpdate
 	rewound        []vedette.Feed     // their objects must all be reported again
 	operation      *history.Operation // the end of the operation that wrote the batch; nil for none
-	tombstone      *tombstone         // of the object that the operation deleted; nil for none
+	tombstones     []string           // uids of objects that the operation deleted
+	tombstoneKey   catalog.Key        // of these objects
 	changes        []commit.Change
 }
 
@@ -41,7 +42,7 @@ func newPlan(b *commit.Batch, base *baseline) *plan {
 }
 
 func (p *plan) isEmpty() bool {
-	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0 && p.tombstone == nil
+	return len(p.rows) == 0 && len(p.removes) == 0 && len(p.feeds) == 0 && len(p.tombstones) == 0
 }
 
 // buildPlan fills a plan. Columns in derived are not computed again.

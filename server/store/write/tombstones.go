@@ -6,26 +6,29 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/server/store/catalog"
 	"github.com/vedette-io/vedette/server/store/codec"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/writethrough"
 )
 
-// tombstone is an object whose deletion by an operation is stored, so that whichever server writes the account next knows of it.
-type tombstone struct {
-	uid string
-	key catalog.Key
-}
-
-// store stores it in the transaction that removes the object, by the clock of the database, which all servers share.
-func (t *tombstone) store(ctx context.Context, tx *sqldb.Tx, accountID int64) error {
-	uid := codec.PackUID(t.uid)
-	_, err := tx.Exec(ctx, sqldb.Named("store a tombstone", `INSERT INTO tombstones (account_id, uid, kind_id, namespace, name, deleted)
-		SELECT id, ?, ?, ?, ?, `+tx.Dialect.Clock()+` FROM accounts
-		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM tombstones x WHERE x.account_id = ? AND x.uid = ?)`),
-		uid, t.key.KindID, t.key.Namespace, t.key.Name, accountID, accountID, uid)
-	return err
+// storeTombstones stores in the transaction that removes an object that it is gone, so that whichever server writes the account next knows it. The
+// time is that of the database, which all servers share.
+func (p *plan) storeTombstones(ctx context.Context, tx *sqldb.Tx) error {
+	stored := map[string]bool{}
+	for _, uid := range p.tombstones {
+		if uid == "" || len(uid) > sqldb.MaxUID || stored[uid] { // no object with a longer one is stored
+			continue
+		}
+		stored[uid] = true
+		packed, id := codec.PackUID(uid), p.baseline.accountID
+		if _, err := tx.Exec(ctx, sqldb.Named("store a tombstone", `INSERT INTO tombstones (account_id, uid, kind_id, namespace, name, deleted)
+			SELECT id, ?, ?, ?, ?, `+tx.Dialect.Clock()+` FROM accounts
+			WHERE id = ? AND NOT EXISTS (SELECT 1 FROM tombstones x WHERE x.account_id = ? AND x.uid = ?)`),
+			packed, p.tombstoneKey.KindID, p.tombstoneKey.Namespace, p.tombstoneKey.Name, id, id, packed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ensureTombstones reads the tombstones of an account that were stored before its term, once in each term. The account is locked.

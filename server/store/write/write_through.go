@@ -50,33 +50,28 @@ func (w *Writer) WriteThrough(ctx context.Context, account vedette.AccountName, 
 // errors are those of WriteThrough.
 func (w *Writer) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
 	end *history.Operation) (changes []commit.Change, ended bool, err error) {
-	action := fmt.Sprintf("remove %s of account %s through", key, account)
-	changes, ended, err = w.applyWriteThrough(ctx, account, term, key, end, func(p *plan, stored writethrough.Stored, row *storedRow) {
-		if uid == "" {
-			return
-		}
-		if row != nil && bytes.Equal(row.uid, codec.PackUID(uid)) {
-			p.batch.Deletes = []commit.Deletion{{Key: key}}
-			w.writeThrough.RemoveAbsent(account, vedette.Absence{Key: key, Version: row.version}, stored) // nor is anything left of its predecessors
-		}
-		w.writeThrough.Remove(account, key, uid)
-		if len(uid) <= sqldb.MaxUID { // no object with a longer one is stored
-			p.tombstone = &tombstone{uid: uid}
-		}
-	})
-	return changes, ended, w.db.WrapError(action, err)
+	return w.RemoveAbsent(ctx, account, term, vedette.Absence{Key: key}, uid, end)
 }
 
-// RemoveAbsent removes what is stored of an object from versions at which an operation found it gone, before its feed reports
-// that, and returns what changed. An object that was created later stays. What the feed still reports from before is left
-// out. The end and the errors are those of WriteThrough.
-func (w *Writer) RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence,
+// RemoveAbsent is RemoveThrough for an object of which is known up to which version its name is gone: what is stored of that version or an older one
+// is removed, whatever its uid is, and what the feed still reports from before is left out. An object that was created later
+// stays. The uid is empty if the operation has found no object.
+func (w *Writer) RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence, uid string,
 	end *history.Operation) (changes []commit.Change, ended bool, err error) {
-	action := fmt.Sprintf("remove %s of account %s, which is gone", absent.Key, account)
+	action := fmt.Sprintf("remove %s of account %s through", absent.Key, account)
 	changes, ended, err = w.applyWriteThrough(ctx, account, term, absent.Key, end, func(p *plan, stored writethrough.Stored, row *storedRow) {
-		if w.writeThrough.RemoveAbsent(account, absent, stored) {
+		remove := w.writeThrough.RemoveAbsent(account, absent, stored)
+		if uid != "" {
+			if row != nil && bytes.Equal(row.uid, codec.PackUID(uid)) {
+				remove = true
+				w.writeThrough.RemoveAbsent(account, vedette.Absence{Key: absent.Key, Version: row.version}, stored) // nor is anything left of its predecessors
+			}
+			w.writeThrough.Remove(account, absent.Key, uid)
+			p.tombstones = append(p.tombstones, uid)
+		}
+		if remove {
 			p.batch.Deletes = []commit.Deletion{{Key: absent.Key}}
-			p.tombstone = &tombstone{uid: codec.UnpackUID(row.uid)}
+			p.tombstones = append(p.tombstones, codec.UnpackUID(row.uid))
 		}
 	})
 	return changes, ended, w.db.WrapError(action, err)
@@ -113,9 +108,7 @@ func (w *Writer) applyWriteThrough(ctx context.Context, account vedette.AccountN
 	}
 	p := newPlan(&commit.Batch{Account: account, Term: term}, base)
 	decide(p, stored, row)
-	if p.tombstone != nil {
-		p.tombstone.key = k
-	}
+	p.tombstoneKey = k
 	if p.operation = end; end != nil {
 		if err := sqldb.CheckID("operation", string(end.ID)); err != nil {
 			return nil, false, err

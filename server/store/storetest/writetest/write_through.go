@@ -404,6 +404,19 @@ var WriteThrough = map[string]func(*testing.T, *store.Store){
 			t.Errorf("got a count of %d, want 5", f.Objects)
 		}
 	},
+	"a deletion is one change, although an older result arrives after it": func(t *testing.T, s *store.Store) {
+		w := newLivePodWriter(t, s, 5)
+		w.writePodThrough("web", 7)
+		o := pod("web", 7)
+		changes, _, err := s.RemoveAbsent(t.Context(), "prod", w.Term, vedette.Absence{Key: o.Key, Version: "7"}, o.UID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.Equal(t, "the deletion", storetest.ChangeNames(changes), []string{"deleted Pod n/web"})
+		storetest.Equal(t, "a later version of the object that was deleted", storetest.ChangeNames(w.writePodThrough("web", 9)), nil)
+		storetest.Equal(t, "the feed", storetest.ChangeNames(w.commitLive(9, pod("web", 9))), nil)
+		w.expectPods()
+	},
 	"random histories, seed 1": func(t *testing.T, s *store.Store) { testRandomWriteThrough(t, s, 1) },
 	"random histories, seed 2": func(t *testing.T, s *store.Store) { testRandomWriteThrough(t, s, 2) },
 	"random histories, seed 3": func(t *testing.T, s *store.Store) { testRandomWriteThrough(t, s, 3) },

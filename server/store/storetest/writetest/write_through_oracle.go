@@ -1,7 +1,6 @@
 package writetest
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -153,23 +152,19 @@ func (c *simulation) deliverResult() {
 	i := c.random.IntN(len(c.results))
 	h := c.results[i]
 	c.results = slices.Delete(c.results, i, i+1)
-	if h.absent != "" {
-		changes, _, err := c.w.Store.RemoveAbsent(c.t.Context(), "prod", c.w.Term, vedette.Absence{Key: h.object.Key, Version: h.absent}, nil)
-		version, parseErr := strconv.Atoi(h.absent)
-		if err := errors.Join(err, parseErr); err != nil || len(changes) > 1 {
-			c.t.Fatal(changes, err)
+	if h.absent != "" || h.deleted {
+		gone, uid := vedette.Absence{Key: h.object.Key, Version: h.absent}, ""
+		if h.deleted {
+			uid = h.object.UID
+			c.gone[uid] = true
 		}
-		defer func() { c.absent[h.object.Key] = max(c.absent[h.object.Key], version) }()
-	}
-	if h.version == 0 {
-		return
-	}
-	if h.deleted {
-		changes, _, err := c.w.Store.RemoveThrough(c.t.Context(), "prod", c.w.Term, h.object.Key, h.object.UID, nil)
+		changes, _, err := c.w.Store.RemoveAbsent(c.t.Context(), "prod", c.w.Term, gone, uid, nil)
 		if err != nil || len(changes) > 1 {
 			c.t.Fatal(changes, err)
 		}
-		c.gone[h.object.UID] = true
+		if version, err := strconv.Atoi(h.absent); err == nil {
+			c.absent[h.object.Key] = max(c.absent[h.object.Key], version)
+		}
 		return
 	}
 	c.w.writeThrough(h.object)
