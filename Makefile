@@ -5,7 +5,7 @@
 # make help      shows these lines
 # make prometheus   builds the Prometheus that tests run
 # make convergence SEEDS=50   breaks everything at random, and compares
-# make chaos TIME=20m SEED=17  lets three servers on one database, and everything else, fail while clients work, and checks what they saw
+# make chaos TIME=20m SEED=17  lets three servers on one database, and everything else, fail while clients work, and checks what they saw; as root
 # make hostile DURATION=10m  attacks every entry point of docs/security.md at once
 # make move FREEZE=1m  moves accounts from an existing Clouddriver to agents and back while everything fails
 # make differential SEEDS=500   applies random manifests by kubectl and by us, and compares
@@ -119,7 +119,7 @@ TIME ?= 20m
 SEED ?= 0
 chaos: controlplane test-databases
 	scripts/test-databases.sh several-machines
-	go test ./test/chaos -tags $(TAGS) -count=1 -run TestChaos -timeout 24h -long -clocks -planes 4 -time $(TIME) -seed $(SEED) -db $(or $(DB),postgres,mariadb,galera) -v
+	go test ./test/chaos -tags $(TAGS) -count=1 -run TestChaos -timeout 24h -long -clocks -restores -planes 4 -time $(TIME) -seed $(SEED) -db $(or $(DB),postgres,patroni,mariadb,galera) -v
 
 # Every entry point of docs/security.md attacked at once for DURATION, beside honest agents and readers. It prints
 # how long these waited, and the maximum memory of server and agents.

@@ -32,7 +32,7 @@ var rowsOfMessages = map[proto.Message]map[string]string{
 		"delete": "`metadata`", "drop": "`metadata`", "end": "state of feeds", "bookmark": "state of feeds", "status": "state of feeds",
 		"heartbeat": "heartbeats", "verify": "verification", "verified": "verification"},
 	&wire.OperationsUp{}: {"attach": "connection", "outcome": ""},
-	&wire.Outcome{}: {"id": "result", "state": "result", "status": "result", "reason": "result", "message": "message, warnings", "keys": "result", "uids": "result",
+	&wire.Outcome{}: {"id": "result", "state": "result", "status": "result", "reason": "result", "message": "message, warnings", "keys": "result", "uids": "result", "absent": "result",
 		"objects": "objects that were read or written", "result": "", "fresh_kind": "kinds", "fresh": "objects that were read or written",
 		"unchanged": "result", "warnings": "message, warnings", "changes": "what changed", "absent": "result"},
 }

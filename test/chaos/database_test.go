@@ -85,7 +85,12 @@ func newPatroni(t *testing.T, servers int) *database {
 		return awaitAll(ctx)
 	}
 	kill, pause := func(n *databases.PatroniNode) { n.Kill() }, func(n *databases.PatroniNode) { n.Pause() }
-	start := func(ctx context.Context) error { failing.Start(); return awaitAll(ctx) }
+	start := func(ctx context.Context) error {
+		if err := failing.StartAgain(); err != nil {
+			return err
+		}
+		return awaitAll(ctx)
+	}
 	resume := func(ctx context.Context) error { failing.Resume(); return awaitAll(ctx) }
 	db.parts = []faults.Part{faults.NewPart("database",
 		faults.New("loses its primary", of(cluster.FindPrimary, kill), start, 10*time.Second, 3),

@@ -18,14 +18,15 @@ import (
 )
 
 var (
-	firstSeed  = flag.Int64("seed", 0, "seed of the first round; the next round has the next seed. 0: those of the file seeds")
-	runTime    = flag.Duration("time", 0, "run rounds for this time, shared by the databases; 0: one round for each seed")
-	onDatabase = flag.String("db", "postgres", "comma-separated databases, one after the other: postgres, patroni (three nodes of PostgreSQL), mariadb, galera (through HAProxy), galera-nodes (each server at a node of its own)")
-	planeCount = flag.Int("planes", 1, "number of control planes; each has an account")
-	isLong     = flag.Bool("long", false, "let faults last for up to a minute, and more of them happen")
-	withClocks = flag.Bool("clocks", false, "let clocks jump; the first build takes minutes")
-	keepLogs   = flag.Bool("keep", false, "keep all logs even if the test passes")
-	debug      = flag.Bool("debug", false, "let servers and agents log more")
+	firstSeed    = flag.Int64("seed", 0, "seed of the first round; the next round has the next seed. 0: those of the file seeds")
+	runTime      = flag.Duration("time", 0, "run rounds for this time, shared by the databases; 0: one round for each seed")
+	onDatabase   = flag.String("db", "postgres", "comma-separated databases, one after the other: postgres, patroni (three nodes of PostgreSQL), mariadb, galera (through HAProxy), galera-nodes (each server at a node of its own)")
+	planeCount   = flag.Int("planes", 1, "number of control planes; each has an account")
+	isLong       = flag.Bool("long", false, "let faults last for up to a minute, and more of them happen")
+	withClocks   = flag.Bool("clocks", false, "let clocks jump; the first build takes minutes")
+	withRestores = flag.Bool("restores", false, "let clusters be restored from backups of their etcd")
+	keepLogs     = flag.Bool("keep", false, "keep all logs even if the test passes")
+	debug        = flag.Bool("debug", false, "let servers and agents log more")
 )
 
 // programDir is the directory of the programs under test.

@@ -35,6 +35,8 @@ type world struct {
 	db      *database
 	servers []*server
 	agents  []*agent
+	// restored are the accounts whose clusters were restored in any round, because logs are of all rounds.
+	restored map[string]time.Duration
 }
 
 // server is a server with a proxy on each of its links.
@@ -60,7 +62,7 @@ func accountName(i int) string { return fmt.Sprint("account-", i) }
 // newWorld starts everything, and waits until all servers answer.
 func newWorld(t *testing.T, database string, planes []*controlplane.Plane) *world {
 	t.Helper()
-	w := &world{t: t, dir: logDir(t), planes: planes, db: newDatabase(t, database, serverCount)}
+	w := &world{t: t, dir: logDir(t), planes: planes, db: newDatabase(t, database, serverCount), restored: map[string]time.Duration{}}
 	for i := range serverCount {
 		w.addServer(i)
 	}
@@ -300,6 +302,42 @@ func (w *world) parts() []faults.Part {
 	return all
 }
 
+// etcdParts returns the clusters, whose etcd is put back to how it was when the fault began. All that was done in between is undone, and
+// resourceVersions come a second time.
+func (w *world) etcdParts(r *recorder) (all []faults.Part) {
+	if !*withRestores {
+		return nil
+	}
+	for _, p := range r.planes {
+		backup := filepath.Join(w.dir, "backup-of-"+p.account)
+		var saved clusterState
+		save := func(ctx context.Context) error {
+			p.plane.KillAPIServer()
+			if err := r.drain(ctx, p); err != nil {
+				return err
+			}
+			saved = r.state(p)
+			return p.plane.Backup(ctx, backup)
+		}
+		restore := func(ctx context.Context) error {
+			r.noteRestore(p.account)
+			p.plane.KillAPIServer()
+			if err := r.drain(ctx, p); err != nil {
+				return err
+			}
+			p.stop()
+			if err := p.plane.Restore(ctx, backup); err != nil {
+				return err
+			}
+			r.rewind(p, saved)
+			r.start(w.t.Context(), p)
+			return os.RemoveAll(backup)
+		}
+		all = append(all, faults.NewPart("etcd of "+p.account, faults.New("is backed up, and restored", save, restore, 12*time.Second, 1)))
+	}
+	return all
+}
+
 // clockPart returns a clock that jumps, and jumps back.
 func clockPart(name string, c *clockskew.Clock) []faults.Part {
 	if c == nil {
@@ -356,14 +394,25 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// crashes returns what the programs' logs show of crashes, which no fault excuses.
-func (w *world) crashes() (found []string, err error) {
+// namesAny reports whether a line of a log is about one of the accounts.
+func namesAny(line string, accounts map[string]time.Duration) bool {
+	for account := range accounts {
+		if strings.Contains(line, " account="+account+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// crashes returns what the programs' logs show of crashes, which no fault excuses. That a cluster was restored excuses what verifications find in it.
+func (w *world) crashes(restored map[string]time.Duration) (found []string, err error) {
 	logs, err := filepath.Glob(filepath.Join(w.dir, "*.log"))
 	for _, log := range logs {
 		text, readErr := os.ReadFile(log)
 		err = errors.Join(err, readErr)
 		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") || strings.Contains(line, "the store differs from the cluster") {
+			isDrift := strings.Contains(line, "the store differs from the cluster") && !namesAny(line, restored)
+			if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") || isDrift {
 				found = append(found, filepath.Base(log)+": "+strings.TrimSpace(line))
 			}
 		}

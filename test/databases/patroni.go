@@ -242,6 +242,19 @@ func newPatroniNode(t testing.TB, program, postgres, etcd string, number int, op
 // IsPrimary reports whether Patroni says that the node takes writes.
 func (n *PatroniNode) IsPrimary(ctx context.Context) bool { return getOK(ctx, n.api+"/primary") == nil }
 
+// StartAgain starts a node that was killed. Patroni ends if it cannot reach etcd at once, as on a busy machine, and is started again then, as the
+// units of systemd do.
+func (n *PatroniNode) StartAgain() (err error) {
+	for range maxPatroniStarts {
+		if err = n.start(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+const maxPatroniStarts = 5
+
 // Primary returns the node that takes writes, for which it waits.
 func (p *Patroni) Primary() *PatroniNode {
 	p.t.Helper()

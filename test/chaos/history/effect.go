@@ -11,6 +11,8 @@ type Version struct {
 	Version uint64 // resourceVersion; of a deletion, that of the deletion
 	Value   string // Absent if it was deleted
 	At      time.Duration
+	// IsRestored says that the object became as it was before, because its cluster was restored from a backup. All versions in between are undone.
+	IsRestored bool
 }
 
 // Effects is the result of CheckEffects.
@@ -41,6 +43,10 @@ func CheckEffects(all []Operation, clusters map[string][]Version) (result Effect
 	for object, versions := range clusters {
 		last := Absent
 		for _, v := range versions {
+			if v.IsRestored {
+				last = v.Value
+				continue
+			}
 			if v.Value == last || v.Value == Absent {
 				last = v.Value
 				continue

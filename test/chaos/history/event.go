@@ -38,12 +38,12 @@ type Events struct {
 	Last     map[string]Event // by object: what the reader holds at the end
 }
 
-// CheckEvents checks the events of one reader in their order, with all versions that the clusters had. No version of an object comes back once a
+// CheckEvents checks the events of one reader in their order, with all versions that the clusters had, in theirs. No version of an object comes back once a
 // later one has come, each was in the cluster, and no stream has more deletions than there were. An object that was created and deleted at once
 // may be deleted without having been sent. What a reader held before a restart and is not sent anew has been deleted in between.
 func CheckEvents(events []Event, clusters map[string][]Version) (result Events) {
 	held := map[string]Event{}    // what the reader has now
-	passed := map[string]uint64{} // by object: the latest version so far, over restarts
+	passed := map[string]int{}    // by object: the latest version so far, over restarts, as its index in the cluster's and one
 	sent := map[string]bool{}     // since the last restart
 	deletions := map[string]int{} // the same
 	isReady := false
@@ -63,19 +63,24 @@ func CheckEvents(events []Event, clusters map[string][]Version) (result Events) 
 			}
 			isReady = true
 		case Present:
-			before, exists := held[e.Object]
+			_, exists := held[e.Object]
+			last := passed[e.Object]
+			at := find(clusters[e.Object], e, max(last-1, 0))
+			if again := find(clusters[e.Object], e, last); at == last-1 && !exists && again >= 0 { // a restore has brought it back
+				at = again
+			}
 			switch {
-			case !had(clusters[e.Object], e):
+			case find(clusters[e.Object], e, 0) < 0:
 				bad("event %d is of a version that the cluster never had: %v", i, e)
-			case e.Version < passed[e.Object]:
-				bad("event %d goes back: %v after version %d", i, e, passed[e.Object])
-			case exists && isReady && e.Version == before.Version && e.UID == before.UID:
+			case at < 0:
+				bad("event %d goes back: %v after version %d", i, e, clusters[e.Object][last-1].Version)
+			case exists && isReady && at == last-1:
 				result.Repeated++
-			case !exists && e.Version == passed[e.Object] && isReady:
+			case !exists && isReady && at == last-1:
 				bad("event %d comes back after its deletion: %v", i, e)
 			}
 			held[e.Object], sent[e.Object] = e, true
-			passed[e.Object] = max(passed[e.Object], e.Version)
+			passed[e.Object] = max(last, at+1)
 		case Deleted:
 			deletions[e.Object]++
 			if was := countDeletions(clusters[e.Object]); deletions[e.Object] > was {
@@ -89,9 +94,13 @@ func CheckEvents(events []Event, clusters map[string][]Version) (result Events) 
 	return result
 }
 
-// had reports whether an object has had the version of an event.
-func had(versions []Version, e Event) bool {
-	return slices.ContainsFunc(versions, func(v Version) bool { return v.UID == e.UID && v.Version == e.Version && v.Value != Absent })
+// find returns the first index, from one on, at which an object had the version of an event; -1 if there is none.
+func find(versions []Version, e Event, from int) int {
+	i := slices.IndexFunc(versions[min(from, len(versions)):], func(v Version) bool { return v.UID == e.UID && v.Version == e.Version && v.Value != Absent })
+	if i < 0 {
+		return -1
+	}
+	return from + i
 }
 
 func countDeletions(versions []Version) (n int) {

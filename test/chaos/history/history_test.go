@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,45 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+// TestEffectsAroundRestores lets a cluster become as it was: what is undone was an effect, and what comes back is none.
+func TestEffectsAroundRestores(t *testing.T) {
+	at := func(n int, value string, isRestored bool) Version {
+		return Version{UID: "u", Version: uint64(n), Value: value, At: time.Duration(n) * time.Second, IsRestored: isRestored}
+	}
+	done := []Operation{op(Write, "1", Done, 0, 2), op(Write, "2", Done, 1, 3), op(Write, "3", Done, 4, 6)}
+	for name, tt := range map[string]struct {
+		versions []Version
+		want     string // part of the only finding; empty for none
+	}{
+		"undone":                                {[]Version{at(1, "1", false), at(2, "2", false), at(1, "1", true), at(5, "3", false)}, ""},
+		"all undone":                            {[]Version{at(1, "1", false), at(2, "2", false), at(0, Absent, true), at(5, "3", false)}, ""},
+		"took effect again after it was undone": {[]Version{at(1, "1", false), at(2, "2", false), at(1, "1", true), at(5, "3", false), at(9, "2", false)}, "after its end"},
+		"never before or after":                 {[]Version{at(1, "1", false), at(1, "1", true), at(5, "3", false)}, "without effect"},
+	} {
+		got := CheckEffects(done, map[string][]Version{"x": tt.versions}).Violations
+		if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+func TestBeforeRestores(t *testing.T) {
+	ops := []Operation{op(Write, "1", Done, 1, 2), op(Write, "2", Done, 3, 6), op(Read, "1", Done, 3, 4), op(Read, "2", Done, 4, 6), op(Write, "3", Unknown, 4, 0),
+		op(Write, "4", Failed, 4, 4), op(Write, "5", Done, 7, 8), op(Read, "1", Done, 8, 9)}
+	for i := range ops {
+		ops[i].Object = "a/x"
+	}
+	other := op(Read, "1", Done, 7, 8)
+	other.Object = "b/x"
+	var got []string
+	for _, o := range BeforeRestores(append(ops, other), map[string]time.Duration{"a": 5 * time.Second}) {
+		got = append(got, fmt.Sprint(o.Object, " ", o.Verb, " ", o.Value, " ", o.Outcome))
+	}
+	if want := []string{"a/x write 1 done", "a/x write 2 unknown", "a/x read 1 done", "a/x write 3 unknown", "a/x write 4 failed", "b/x read 1 done"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func present(version uint64) Event {
 	return Event{Type: Present, Object: "x", UID: "u", Version: version}
 }
@@ -135,6 +175,8 @@ func TestEvents(t *testing.T) {
 	exists := []Version{{UID: "u", Version: 1, Value: "a"}, {UID: "u", Version: 2, Value: "b"}, {UID: "u", Version: 3, Value: "c"}}
 	gone := append(slices.Clone(exists), Version{UID: "u", Version: 4, Value: Absent})
 	again := append(slices.Clone(gone), Version{UID: "w", Version: 5, Value: "d"})
+	restored := append(slices.Clone(gone), Version{UID: "u", Version: 2, Value: "b", IsRestored: true}, Version{UID: "u", Version: 3, Value: "e"})
+	undone := append(slices.Clone(exists), Version{Value: Absent, IsRestored: true})
 	for name, tt := range map[string]struct {
 		events  []Event
 		cluster []Version
@@ -148,6 +190,10 @@ func TestEvents(t *testing.T) {
 		"deleted while it is listed":     {[]Event{restart, present(1), ready, deleted}, gone, ""},
 		"created and deleted at once":    {[]Event{restart, ready, deleted}, gone, ""},
 		"the last version is sent again": {[]Event{restart, ready, present(3), present(3)}, exists, ""},
+		"restored":                       {[]Event{restart, ready, present(1), present(3), present(2), present(3)}, restored, ""},
+		"restored after its deletion":    {[]Event{restart, ready, present(2), deleted, present(2), present(3)}, restored, ""},
+		"undone by a restore":            {[]Event{restart, ready, present(1), deleted}, undone, ""},
+		"back behind a restore":          {[]Event{restart, ready, present(2), present(3), present(2), present(3), present(1), present(3)}, restored, "goes back"},
 		"a version that never was":       {[]Event{restart, ready, {Present, "x", "w", 2}, present(3)}, exists, "never had"},
 		"an old version comes back":      {[]Event{restart, ready, present(1), present(3), present(1), present(3)}, exists, "goes back"},
 		"older after a restart":          {[]Event{restart, ready, present(3), restart, present(2), ready, present(3)}, exists, "goes back"},

@@ -118,6 +118,24 @@ func decisive(all []Operation) (ops []porcupine.Operation) {
 	return ops
 }
 
+// BeforeRestores returns the operations up to when the cluster of their account was restored, if it was. From then on, readers may see what the restore
+// has undone until the agent has noticed it, so that nothing that they see decides anything. What was under way may have any effect.
+func BeforeRestores(all []Operation, restores map[string]time.Duration) (kept []Operation) {
+	for _, o := range all {
+		account, _, _ := strings.Cut(o.Object, "/")
+		at, isRestored := restores[account]
+		switch {
+		case !isRestored:
+		case o.Call >= at, o.Verb == Read && o.Return >= at:
+			continue
+		case o.Outcome == Unknown || o.Return >= at:
+			o.Outcome = Unknown
+		}
+		kept = append(kept, o)
+	}
+	return kept
+}
+
 // settled leaves out reads that have seen the effect of an operation before it was answered. Until then the servers may show it or not: each
 // is told at another time, and all know it when it is answered.
 func settled(all []Operation) (kept []Operation) {
