@@ -486,6 +486,9 @@ func (r *result) markLate(operations []history.Operation) {
 		}
 	}
 	ends := map[string]time.Duration{}
+	for _, accepted := range r.load.ids {
+		ends[accepted.id] = accepted.op.Return
+	}
 	for _, o := range operations {
 		ends[o.ID] = o.Return
 	}
