@@ -150,8 +150,9 @@ const maxRecreations = 3
 // absenceTimeout is how long an operation that has found nothing may take to find out since when that is so.
 const absenceTimeout = 2 * time.Second
 
-// proveAbsence returns a version at which there is no object, which is empty if that cannot be known, or the object that was created meanwhile.
-// The 404 of an object has no resourceVersion. That of a list is of the state that the list shows. See docs/decisions/0199-a-deletion-says-what-is-gone.md.
+// proveAbsence returns a version at which there is no object, which is empty if that cannot be known, or the object that was
+// created meanwhile. The 404 of an object has no resourceVersion. That of a list is of the state that the list shows. See
+// docs/decisions/0199-a-deletion-says-what-is-gone.md.
 func (r *run) proveAbsence(ctx context.Context, p request.Path) (version string, created listedMeta) {
 	ctx, cancel := context.WithTimeout(ctx, absenceTimeout)
 	defer cancel()

@@ -52,8 +52,8 @@ func (r *run) scale(ctx context.Context, a vedette.ScaleArgs) result {
 	return res
 }
 
-// unreadResult is the result of a change that made an object have a version and could not read it afterwards. If the object is gone meanwhile, readers
-// must not see it any more, in whatever state the server still has it.
+// unreadResult is the result of a change that made an object have a version and could not read it afterwards. If the object is
+// gone meanwhile, readers must not see it any more, in whatever state the server still has it.
 func (r *run) unreadResult(p request.Path, status int, version string, readErr error) result {
 	res := result{Outcome: vedette.Outcome{Status: status, Keys: []vedette.Key{p.Key()}}}
 	if isObjectMissing(readErr) && version != "" {

@@ -19,11 +19,13 @@ type StoredChange struct {
 	Previous []byte // the value before; nil if there was none
 }
 
-// WatchStored calls change for each change of the keys with a prefix, from a revision on and in order. It ends with an error when ctx does, when etcd
-// does, or when change returns one. It needs no API server, and misses nothing that happened while one was down.
+// WatchStored calls change for each change of the keys with a prefix, from a revision on and in order. It ends with an error when
+// ctx does, when etcd does, or when change returns one. It needs no API server, and misses nothing that happened while one was
+// down.
 func (p *Plane) WatchStored(ctx context.Context, prefix string, from int64, change func(StoredChange) error) error {
 	last := prefix[:len(prefix)-1] + string(prefix[len(prefix)-1]+1)
-	create := Object{"create_request": Object{"key": encodeKey(prefix), "range_end": encodeKey(last), "start_revision": fmt.Sprint(from), "prev_kv": true}}
+	create := Object{"create_request": Object{"key": encodeKey(prefix), "range_end": encodeKey(last), "start_revision": fmt.Sprint(from),
+		"prev_kv": true}}
 	body, err := json.Marshal(create)
 	if err != nil {
 		return err

@@ -242,8 +242,8 @@ func newPatroniNode(t testing.TB, program, postgres, etcd string, number int, op
 // IsPrimary reports whether Patroni says that the node takes writes.
 func (n *PatroniNode) IsPrimary(ctx context.Context) bool { return getOK(ctx, n.api+"/primary") == nil }
 
-// StartAgain starts a node that was killed. Patroni ends if it cannot reach etcd at once, as on a busy machine, and is started again then, as the
-// units of systemd do.
+// StartAgain starts a node that was killed. Patroni ends if it cannot reach etcd at once, as on a busy machine, and is started
+// again then, as the units of systemd do.
 func (n *PatroniNode) StartAgain() (err error) {
 	for range maxPatroniStarts {
 		if err = n.start(); err == nil {
@@ -316,7 +316,8 @@ func (p *Patroni) FindReplicas(ctx context.Context, count int, synchronous bool)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d nodes stream from the primary, last error: %v, want %d nodes, synchronously: %v%s", streaming, lastErr, count, synchronous, p.logs())
+			err = fmt.Errorf("%d nodes stream from the primary, want %d nodes, synchronously: %v", streaming, count, synchronous)
+			return fmt.Errorf("%w%s", errors.Join(err, lastErr), p.logs())
 		case <-tick.C:
 		}
 	}

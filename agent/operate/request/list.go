@@ -113,7 +113,8 @@ func (s *Sender) ForEachItem(ctx context.Context, p Path, req Request, begin fun
 }
 
 // ForEachOfPage is ForEachItem for one page of a list, whose metadata it returns. It calls begin whenever it reads the page.
-func (s *Sender) ForEachOfPage(ctx context.Context, p Path, req Request, begin func() error, item func(raw []byte) error) (meta jsonstream.ListMeta, err error) {
+func (s *Sender) ForEachOfPage(ctx context.Context, p Path, req Request, begin func() error,
+	item func(raw []byte) error) (meta jsonstream.ListMeta, err error) {
 	req.Consume = func(body io.Reader) (err error) {
 		if err := begin(); err != nil {
 			return err

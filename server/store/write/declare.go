@@ -278,7 +278,8 @@ func (w *Writer) removeFeedObjects(ctx context.Context, d *declaration, feed cat
 
 // removeWithdrawnObjects removes objects of a feed in one transaction. The caller holds the account's
 // lock.
-func (w *Writer) removeWithdrawnObjects(ctx context.Context, d *declaration, feed catalog.Feed, keys []catalog.Key, gone []commit.Change) error {
+func (w *Writer) removeWithdrawnObjects(ctx context.Context, d *declaration, feed catalog.Feed, keys []catalog.Key,
+	gone []commit.Change) error {
 	clusters, e := clusterDelta{}, &versions.Effect{Account: d.account}
 	if err := w.dialect.lookup(ctx, w.db, d.id, keys, func(r storedRow) {
 		clusters.add(r.ClusterKey, r.managed, -1)

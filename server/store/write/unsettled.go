@@ -14,8 +14,8 @@ import (
 )
 
 // unsettledChanges are the changes of transactions whose outcome is not known. Whoever called got an error, and if the database has
-// committed all the same, a second attempt changes nothing: without this, readers of live events would never be told. They are published when
-// the transaction has certainly ended and they are stored.
+// committed all the same, a second attempt changes nothing: without this, readers of live events would never be told. They are
+// published when the transaction has certainly ended and they are stored.
 type unsettledChanges struct {
 	mu      sync.Mutex
 	pending map[vedette.AccountName]unsettledPlan
@@ -31,11 +31,12 @@ type unsettledPlan struct {
 // settleTime is after what time the database has ended a transaction whose connection is lost or idle.
 const settleTime = 2 * sqldb.IdleTimeout
 
-// OnSettled sets what is called with changes whose transaction has failed for its caller, and is committed all the same. It must not block, and
-// may keep the slice. Call OnSettled before anything is written.
+// OnSettled sets what is called with changes whose transaction has failed for its caller, and is committed all the same. It must
+// not block, and may keep the slice. Call OnSettled before anything is written.
 func (w *Writer) OnSettled(publish func([]commit.Change)) { w.unsettled.publish = publish }
 
-// markUncertain notes that the outcome of a transaction is not known because it has ended with err, and what it has changed if it is committed.
+// markUncertain notes that the outcome of a transaction is not known because it has ended with err, and what it has changed if it
+// is committed.
 func (w *Writer) markUncertain(account vedette.AccountName, changes []commit.Change, err error) {
 	w.locks.MarkUncertain(account)
 	isRefused := errors.Is(err, registry.ErrTerm) || errors.Is(err, registry.ErrNoAccount) || errors.Is(err, sqldb.ErrData)
@@ -133,8 +134,8 @@ func (w *Writer) storedVersions(ctx context.Context, account vedette.AccountName
 	return stored, err
 }
 
-// RunSettling publishes what is committed of transactions whose outcome was not known, of accounts that this process does not write any more,
-// until ctx ends. The changes of others are published with their next transaction.
+// RunSettling publishes what is committed of transactions whose outcome was not known, of accounts that this process does not
+// write any more, until ctx ends. The changes of others are published with their next transaction.
 func (w *Writer) RunSettling(ctx context.Context) error {
 	tick := time.NewTicker(settleTime / 8)
 	defer tick.Stop()

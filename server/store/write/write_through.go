@@ -53,18 +53,19 @@ func (w *Writer) RemoveThrough(ctx context.Context, account vedette.AccountName,
 	return w.RemoveAbsent(ctx, account, term, vedette.Absence{Key: key}, uid, end)
 }
 
-// RemoveAbsent is RemoveThrough for an object of which is known up to which version its name is gone: what is stored of that version or an older one
-// is removed, whatever its uid is, and what the feed still reports from before is left out. An object that was created later
-// stays. The uid is empty if the operation has found no object.
+// RemoveAbsent is RemoveThrough for an object of which is known up to which version its name is gone: what is stored of that
+// version or an older one is removed, whatever its uid is, and what the feed still reports from before is left out. An object
+// that was created later stays. The uid is empty if the operation has found no object.
 func (w *Writer) RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence, uid string,
 	end *history.Operation) (changes []commit.Change, ended bool, err error) {
 	action := fmt.Sprintf("remove %s of account %s through", absent.Key, account)
-	changes, ended, err = w.applyWriteThrough(ctx, account, term, absent.Key, end, func(p *plan, stored writethrough.Stored, row *storedRow) {
+	decide := func(p *plan, stored writethrough.Stored, row *storedRow) {
 		remove := w.writeThrough.RemoveAbsent(account, absent, stored)
 		if uid != "" {
 			if row != nil && bytes.Equal(row.uid, codec.PackUID(uid)) {
 				remove = true
-				w.writeThrough.RemoveAbsent(account, vedette.Absence{Key: absent.Key, Version: row.version}, stored) // nor is anything left of its predecessors
+				// Nor is anything left of its predecessors.
+				w.writeThrough.RemoveAbsent(account, vedette.Absence{Key: absent.Key, Version: row.version}, stored)
 			}
 			w.writeThrough.Remove(account, absent.Key, uid)
 			p.tombstones = append(p.tombstones, uid)
@@ -73,7 +74,8 @@ func (w *Writer) RemoveAbsent(ctx context.Context, account vedette.AccountName, 
 			p.batch.Deletes = []commit.Deletion{{Key: absent.Key}}
 			p.tombstones = append(p.tombstones, codec.UnpackUID(row.uid))
 		}
-	})
+	}
+	changes, ended, err = w.applyWriteThrough(ctx, account, term, absent.Key, end, decide)
 	return changes, ended, w.db.WrapError(action, err)
 }
 

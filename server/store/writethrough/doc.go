@@ -21,8 +21,8 @@
 //     it. What is in the index and was written after the list was read is named in a drop although it exists. Both are decided
 //     when the snapshot ends: if it was read at or after the floor's version, the snapshot is right; otherwise the watch will
 //     be. For this, the end of a snapshot is kept separate from the feed's mark, which may be further on in the same batch.
-//   - An operation that finds nothing to delete says at which version that was. What is stored of that version or an older one is removed, whatever
-//     its uid is, and nothing older is stored. Without a version or a uid nothing is removed.
+//   - An operation that finds nothing to delete says at which version that was. What is stored of that version or an older one
+//     is removed, whatever its uid is, and nothing older is stored. Without a version or a uid nothing is removed.
 //
 // A server that takes over an account does not know the floors of the one before. It derives them (see State.Filter): the
 // object is stored in a newer version than its feed has reached. Tombstones are stored for TombstoneTTL in the

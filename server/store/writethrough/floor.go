@@ -21,8 +21,8 @@ import (
 // cluster counts on from an earlier version. Such a floor diverges, and the snapshot wins
 // after divergenceTimeout.
 //
-// The floor of an absence says that nothing of the name is left from before its version. It does no harm, and lasts for TombstoneTTL at most,
-// because the feed need not report anything about the name.
+// The floor of an absence says that nothing of the name is left from before its version. It does no harm, and lasts for
+// TombstoneTTL at most, because the feed need not report anything about the name.
 type floor struct {
 	uid         string
 	version     uint64
@@ -171,9 +171,9 @@ func (state *objectState) decideWrite(o *vedette.Object) (bool, *floor) {
 	return true, &newFloor
 }
 
-// decideAbsence reports whether to remove what is stored because nothing is left of the object from a version or older ones, and returns the
-// new floor; nil for none. A feed that has passed the version may not have reported the absence, if a newer change of the object has replaced
-// it; but it reports nothing older any more.
+// decideAbsence reports whether to remove what is stored because nothing is left of the object from a version or older ones, and
+// returns the new floor; nil for none. A feed that has passed the version may not have reported the absence, if a newer change of
+// the object has replaced it; but it reports nothing older any more.
 func (state *objectState) decideAbsence(absentAt string, now time.Time) (bool, *floor) {
 	version, ok := parseVersion(absentAt)
 	switch {

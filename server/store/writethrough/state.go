@@ -88,8 +88,8 @@ func (s *State) Remove(name vedette.AccountName, key vedette.Key, uid string) {
 	s.getOrCreateLocked(name).tombstones[uid] = tombstone{key: key, createdAt: now}
 }
 
-// RemoveAbsent reports whether to remove what is stored of an object that an operation found gone. If the feed may still report what was before, it
-// records a floor.
+// RemoveAbsent reports whether to remove what is stored of an object that an operation found gone. If the feed may still report
+// what was before, it records a floor.
 func (s *State) RemoveAbsent(name vedette.AccountName, absent vedette.Absence, stored Stored) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,24 +11,25 @@ type Version struct {
 	Version uint64 // resourceVersion; of a deletion, that of the deletion
 	Value   string // Absent if it was deleted
 	At      time.Duration
-	// IsRestored says that the object became as it was before, because its cluster was restored from a backup. All versions in between are undone.
+	// IsRestored says that the object became as it was before, because its cluster was restored from a backup. All versions in
+	// between are undone.
 	IsRestored bool
 }
 
 // Effects is the result of CheckEffects.
 type Effects struct {
 	Violations []string
-	// Repeated are operations that took effect again before they were answered, once for each time. Operations that can be repeated are given to
-	// the next agent if the first one, or its server, falls silent.
+	// Repeated are operations that took effect again before they were answered, once for each time. Operations that can be repeated
+	// are given to the next agent if the first one, or its server, falls silent.
 	Repeated []Operation
 }
 
 // lateness is how late the record of a version may be.
 const lateness = 2 * time.Second
 
-// CheckEffects compares operations with all versions that their objects had in the clusters, in their order: each write that is done has taken
-// effect, none that failed has, none has after it was answered or after its deadline, and nobody has read what never was. Each write belongs
-// to one operation.
+// CheckEffects compares operations with all versions that their objects had in the clusters, in their order: each write that is
+// done has taken effect, none that failed has, none has after it was answered or after its deadline, and nobody has read what
+// never was. Each write belongs to one operation.
 func CheckEffects(all []Operation, clusters map[string][]Version) (result Effects) {
 	writers := map[[2]string]Operation{}
 	for _, o := range all {

@@ -38,9 +38,10 @@ type Events struct {
 	Last     map[string]Event // by object: what the reader holds at the end
 }
 
-// CheckEvents checks the events of one reader in their order, with all versions that the clusters had, in theirs. No version of an object comes back once a
-// later one has come, each was in the cluster, and no stream has more deletions than there were. An object that was created and deleted at once
-// may be deleted without having been sent. What a reader held before a restart and is not sent anew has been deleted in between.
+// CheckEvents checks the events of one reader in their order, with all versions that the clusters had, in theirs. No version of
+// an object comes back once a later one has come, each was in the cluster, and no stream has more deletions than there were. An
+// object that was created and deleted at once may be deleted without having been sent. What a reader held before a restart and is
+// not sent anew has been deleted in between.
 func CheckEvents(events []Event, clusters map[string][]Version) (result Events) {
 	held := map[string]Event{}    // what the reader has now
 	passed := map[string]int{}    // by object: the latest version so far, over restarts, as its index in the cluster's and one
@@ -96,7 +97,9 @@ func CheckEvents(events []Event, clusters map[string][]Version) (result Events) 
 
 // find returns the first index, from one on, at which an object had the version of an event; -1 if there is none.
 func find(versions []Version, e Event, from int) int {
-	i := slices.IndexFunc(versions[min(from, len(versions)):], func(v Version) bool { return v.UID == e.UID && v.Version == e.Version && v.Value != Absent })
+	i := slices.IndexFunc(versions[min(from, len(versions)):], func(v Version) bool {
+		return v.UID == e.UID && v.Version == e.Version && v.Value != Absent
+	})
 	if i < 0 {
 		return -1
 	}

@@ -1,5 +1,6 @@
-// Package history checks what clients have seen of servers that share a database: whether their operations are linearizable, whether each had
-// one effect in the cluster, and whether streams of changes were in order and complete. It does no I/O except for pictures of failures.
+// Package history checks what clients have seen of servers that share a database: whether their operations are linearizable,
+// whether each had one effect in the cluster, and whether streams of changes were in order and complete. It does no I/O except
+// for pictures of failures.
 package history
 
 import (
@@ -118,8 +119,9 @@ func decisive(all []Operation) (ops []porcupine.Operation) {
 	return ops
 }
 
-// BeforeRestores returns the operations up to when the cluster of their account was restored, if it was. From then on, readers may see what the restore
-// has undone until the agent has noticed it, so that nothing that they see decides anything. What was under way may have any effect.
+// BeforeRestores returns the operations up to when the cluster of their account was restored, if it was. From then on, readers
+// may see what the restore has undone until the agent has noticed it, so that nothing that they see decides anything. What was
+// under way may have any effect.
 func BeforeRestores(all []Operation, restores map[string]time.Duration) (kept []Operation) {
 	for _, o := range all {
 		account, _, _ := strings.Cut(o.Object, "/")
@@ -136,8 +138,8 @@ func BeforeRestores(all []Operation, restores map[string]time.Duration) (kept []
 	return kept
 }
 
-// settled leaves out reads that have seen the effect of an operation before it was answered. Until then the servers may show it or not: each
-// is told at another time, and all know it when it is answered.
+// settled leaves out reads that have seen the effect of an operation before it was answered. Until then the servers may show it
+// or not: each is told at another time, and all know it when it is answered.
 func settled(all []Operation) (kept []Operation) {
 	type span struct{ from, to time.Duration }
 	writes := map[[2]string][]span{} // by object and value; several of deletions
@@ -173,8 +175,8 @@ type Linearizability struct {
 	picture      func(io.Writer) error
 }
 
-// CheckLinearizable checks each object on its own, and takes at most the given time for each. Reads of effects that are not answered yet do not
-// make a violation, but an object is named in Early then.
+// CheckLinearizable checks each object on its own, and takes at most the given time for each. Reads of effects that are not
+// answered yet do not make a violation, but an object is named in Early then.
 func CheckLinearizable(all []Operation, timeout time.Duration) (result Linearizability) {
 	ops := decisive(all)
 	result.Checked = len(ops)
