@@ -363,7 +363,13 @@ func TestScaledObjectIsGone(t *testing.T) {
 			return true
 		case isRead && isScaled:
 			isScaled = false
-			must(t, plane.Delete(t.Context(), b.path(apps, "deployments", "web")))
+			path := b.path(apps, "deployments", "web")
+			must(t, plane.Delete(t.Context(), path))
+			for plane.Get(t.Context(), path+"?resourceVersion=0", nil) == nil { // until the API server's memory knows it, too
+				if t.Context().Err() != nil {
+					break
+				}
+			}
 		}
 		return false
 	})
