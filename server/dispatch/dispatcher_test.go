@@ -225,6 +225,10 @@ func (s *scenario) PurgeOperations(ctx context.Context, _ time.Time, _ int) (int
 func (s *scenario) PurgeOperationsOf(context.Context, vedette.Verb, time.Time, int) (int, int64, error) {
 	return 0, 0, nil
 }
+func (s *scenario) Histories(context.Context, []vedette.AccountName) (map[*history.History][]vedette.AccountName, error) {
+	return nil, nil
+}
+
 func (s *scenario) HistoryBytesOf(context.Context, vedette.Verb) (int64, error) { return 0, nil }
 func (s *scenario) PurgeOrphans(context.Context, int) (int, error)              { return 0, nil }
 func (s *scenario) HistorySize(context.Context) (history.Size, error) {

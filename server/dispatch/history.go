@@ -19,6 +19,8 @@ type historyStore interface {
 	BeginOperation(ctx context.Context, row history.Operation) error
 	Operation(ctx context.Context, id vedette.OperationID) (history.Operation, error)
 	EndOperations(ctx context.Context, rows []history.Operation) error
+	// Histories returns which database has which of some accounts; nil if there is one.
+	Histories(ctx context.Context, accounts []vedette.AccountName) (map[*history.History][]vedette.AccountName, error)
 	MoveOperation(ctx context.Context, id vedette.OperationID, from, to vedette.ServerID, deadline time.Time) (bool, error)
 	MarkOperationsLost(ctx context.Context, server vedette.ServerID, message string, at time.Time) (int, error)
 	ExpireOperations(ctx context.Context, due time.Time, message string, at time.Time) (int, error)
@@ -43,6 +45,7 @@ type recorder struct {
 	detailBytes int                          // of what the operations of unrecorded changed
 	size        history.Size                 // when it was last measured
 	wakeup      chan struct{}
+	databases   endsByDatabase
 }
 
 type endRecord struct {
@@ -311,6 +314,7 @@ func manifestObject(manifest []byte, namespace string) objectName {
 
 // run writes ends and marks overdue operations until ctx ends.
 func (r *recorder) run(ctx context.Context) {
+	defer r.databases.writing.Wait()
 	expireTicker := time.NewTicker(time.Minute)
 	defer expireTicker.Stop()
 	for {
@@ -365,11 +369,37 @@ func (r *recorder) flush(ctx context.Context) {
 	ends := r.pendingEnds
 	r.pendingEnds = nil
 	r.mu.Unlock()
-	remaining, err := r.write(ctx, ends)
+	byDatabase, err := r.databases.split(ctx, r.store, ends)
+	if err != nil {
+		r.written(ctx, ends, err)
+		return
+	}
+	if byDatabase == nil {
+		r.flushTo(ctx, r.store, ends)
+		return
+	}
+	for store, ends := range byDatabase {
+		r.databases.start(store, func() { r.flushTo(ctx, store, ends) }, r.wake, func() { r.putBack(ends) })
+	}
+}
+
+// flushTo writes ends to one database.
+func (r *recorder) flushTo(ctx context.Context, store endStore, ends []endRecord) {
+	remaining, err := r.write(ctx, store, ends)
+	r.written(ctx, remaining, err)
+}
+
+// putBack queues ends again that are not written.
+func (r *recorder) putBack(ends []endRecord) {
 	r.mu.Lock()
-	r.pendingEnds = append(remaining, r.pendingEnds...)
+	defer r.mu.Unlock()
+	r.pendingEnds = append(slices.Clone(ends), r.pendingEnds...)
 	r.trimLocked()
-	r.mu.Unlock()
+}
+
+// written queues what is not written again, and waits a second if the database is unavailable.
+func (r *recorder) written(ctx context.Context, remaining []endRecord, err error) {
+	r.putBack(remaining)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -383,7 +413,7 @@ func (r *recorder) flush(ctx context.Context) {
 
 // write stores ends and returns those that could not be stored. An end that the
 // database will never accept is dropped, so that it does not block the others.
-func (r *recorder) write(ctx context.Context, ends []endRecord) ([]endRecord, error) {
+func (r *recorder) write(ctx context.Context, store endStore, ends []endRecord) ([]endRecord, error) {
 	if len(ends) == 0 {
 		return nil, nil
 	}
@@ -391,13 +421,13 @@ func (r *recorder) write(ctx context.Context, ends []endRecord) ([]endRecord, er
 	for i, e := range ends {
 		rows[i] = e.row
 	}
-	err := r.store.EndOperations(ctx, rows)
+	err := store.EndOperations(ctx, rows)
 	switch {
 	case err != nil && vedette.KindOf(err) != vedette.Invalid:
 		return ends, err
 	case err != nil && len(ends) > 1:
-		first, err := r.write(ctx, ends[:len(ends)/2])
-		second, err2 := r.write(ctx, ends[len(ends)/2:])
+		first, err := r.write(ctx, store, ends[:len(ends)/2])
+		second, err2 := r.write(ctx, store, ends[len(ends)/2:])
 		return append(slices.Clone(first), second...), errors.Join(err, err2)
 	case err != nil:
 		r.log.Error("dropped the end of an operation from the history", "operation", ends[0].row.ID, "error", err)
@@ -415,6 +445,7 @@ func (r *recorder) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	r.flush(ctx)
+	r.databases.writing.Wait()
 }
 
 // History returns how long operations are kept, how many bytes they may take, and what they took when it was last measured.

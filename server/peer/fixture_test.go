@@ -332,6 +332,10 @@ func (s store) PurgeOperationsOf(context.Context, vedette.Verb, time.Time, int) 
 }
 func (s store) PurgeOrphans(context.Context, int) (int, error)              { return 0, nil }
 func (s store) HistorySize(context.Context) (history.Size, error)           { return history.Size{}, nil }
+func (s store) Histories(context.Context, []vedette.AccountName) (map[*history.History][]vedette.AccountName, error) {
+	return nil, nil
+}
+
 func (s store) HistoryBytesOf(context.Context, vedette.Verb) (int64, error) { return 0, nil }
 func (s store) UndoneOperation(context.Context, vedette.AccountName, vedette.Key, string, string) (vedette.OperationID, error) {
 	return "", nil

@@ -63,6 +63,23 @@ func (s *Store) EndOperations(ctx context.Context, operations []history.Operatio
 	return tell(ctx, shares, func(ctx context.Context, d share[history.Operation]) error { return d.EndOperations(ctx, d.values) })
 }
 
+// Histories returns which of some accounts each database has, so that one that does not answer keeps no other waiting. With one database it
+// returns nil.
+func (s *Store) Histories(ctx context.Context, accounts []vedette.AccountName) (map[*history.History][]vedette.AccountName, error) {
+	if s.shards == nil {
+		return nil, nil
+	}
+	shares, err := s.splitAccounts(ctx, accounts)
+	if err != nil {
+		return nil, err
+	}
+	byHistory := map[*history.History][]vedette.AccountName{}
+	for _, d := range shares {
+		byHistory[d.History] = d.values
+	}
+	return byHistory, nil
+}
+
 // Operation is history.History.Operation.
 func (s *Store) Operation(ctx context.Context, id vedette.OperationID) (history.Operation, error) {
 	if s.shards == nil {
