@@ -55,6 +55,8 @@ type installation struct {
 	t   testing.TB
 	url string
 	log *logbuffer.Buffer
+	// shards are further databases, over which accounts are spread.
+	shards []sqldb.Shard
 	// balance is of the servers that are started from then on.
 	balance assignment.BalanceConfig
 }
@@ -91,7 +93,7 @@ func (in *installation) startServerWith(id vedette.ServerID, change func(*server
 	in.t.Helper()
 	log := in.logger(string(id))
 	cfg := server.Config{ID: id, Host: string(id), Version: "test", REST: "127.0.0.1:0", GRPC: "127.0.0.1:0",
-		Store:       sqldb.Config{URL: in.url, Log: log},
+		Store:       sqldb.Config{URL: in.url, Shards: in.shards, Log: log},
 		AgentServer: agentserver.Config{Projections: tables.Projections()},
 		Peers:       &server.PeersConfig{Address: "127.0.0.1:0"},
 		Balance:     in.balance, MetricsAddress: "127.0.0.1:0",
