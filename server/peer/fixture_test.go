@@ -330,8 +330,8 @@ func (s store) PurgeOperations(context.Context, time.Time, int) (int, int64, err
 func (s store) PurgeOperationsOf(context.Context, vedette.Verb, time.Time, int) (int, int64, error) {
 	return 0, 0, nil
 }
-func (s store) PurgeOrphans(context.Context, int) (int, error)              { return 0, nil }
-func (s store) HistorySize(context.Context) (history.Size, error)           { return history.Size{}, nil }
+func (s store) PurgeOrphans(context.Context, int) (int, error)    { return 0, nil }
+func (s store) HistorySize(context.Context) (history.Size, error) { return history.Size{}, nil }
 func (s store) Histories(context.Context, []vedette.AccountName) (map[*history.History][]vedette.AccountName, error) {
 	return nil, nil
 }

@@ -95,7 +95,8 @@ func (s *Store) candidates(ctx context.Context) []directory.Candidate {
 
 // remove calls do, which removes an account or a part of it, in the account's database, and reports whether there was one. If nothing is
 // left there, the account may be placed anew.
-func (s *Store) remove(ctx context.Context, account vedette.AccountName, do func(ctx context.Context, d *database) (bool, error)) (found bool, err error) {
+func (s *Store) remove(ctx context.Context, account vedette.AccountName,
+	do func(ctx context.Context, d *database) (bool, error)) (found bool, err error) {
 	if s.shards == nil {
 		return do(ctx, s.first())
 	}
@@ -224,7 +225,8 @@ func (s *Store) ReleaseServer(ctx context.Context, server vedette.ServerID) erro
 	return s.tellAll(ctx, func(ctx context.Context, d *database) error { return d.Registry.ReleaseServer(ctx, server) })
 }
 
-// ReleaseEnded is registry.Registry.ReleaseEnded for all databases. A server that was evicted from the first is evicted from the others before.
+// ReleaseEnded is registry.Registry.ReleaseEnded for all databases. A server that was evicted from the first is evicted from the
+// others before.
 func (s *Store) ReleaseEnded(ctx context.Context) (int64, error) {
 	var released atomic.Int64
 	err := s.tellAll(ctx, func(ctx context.Context, d *database) error {
@@ -299,7 +301,8 @@ func (s *Store) Accounts(ctx context.Context) ([]registry.Account, error) {
 
 // AccountsNamed is registry.Registry.AccountsNamed.
 func (s *Store) AccountsNamed(ctx context.Context, names ...vedette.AccountName) ([]registry.Account, error) {
-	return accountList(ctx, s, names, func(r *registry.Registry, ctx context.Context, names []vedette.AccountName) ([]registry.Account, error) {
+	return accountList(ctx, s, names, func(r *registry.Registry, ctx context.Context,
+		names []vedette.AccountName) ([]registry.Account, error) {
 		return r.AccountsNamed(ctx, names...)
 	}, func(a registry.Account) vedette.AccountName { return a.Name })
 }
@@ -388,7 +391,8 @@ func (s *Store) Servers(ctx context.Context, accounts []vedette.AccountName) (ma
 	if err != nil {
 		return nil, err
 	}
-	return joinMaps(ask(ctx, shares, func(ctx context.Context, d share[vedette.AccountName]) (map[vedette.AccountName]vedette.ServerID, error) {
+	return joinMaps(ask(ctx, shares, func(ctx context.Context,
+		d share[vedette.AccountName]) (map[vedette.AccountName]vedette.ServerID, error) {
 		return d.Servers(ctx, d.values)
 	}))
 }
@@ -455,8 +459,8 @@ func (s *Store) RecordSharedFreshness(ctx context.Context, at time.Time, joining
 	})
 }
 
-// Registries returns which of some accounts each database has, so that one that does not answer keeps no other waiting. With one database it returns
-// nil.
+// Registries returns which of some accounts each database has, so that one that does not answer keeps no other waiting. With one
+// database it returns nil.
 func (s *Store) Registries(ctx context.Context, accounts []vedette.AccountName) (map[*registry.Registry][]vedette.AccountName, error) {
 	if s.shards == nil {
 		return nil, nil

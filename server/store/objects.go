@@ -46,7 +46,8 @@ func (s *Store) Index(ctx context.Context, account vedette.AccountName, feed ved
 }
 
 // IndexWithoutNames is write.Writer.IndexWithoutNames.
-func (s *Store) IndexWithoutNames(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func(digests []uint64) error) error {
+func (s *Store) IndexWithoutNames(ctx context.Context, account vedette.AccountName, feed vedette.Feed,
+	yield func(digests []uint64) error) error {
 	d, err := s.of(ctx, account)
 	if err != nil {
 		return err
@@ -55,7 +56,8 @@ func (s *Store) IndexWithoutNames(ctx context.Context, account vedette.AccountNa
 }
 
 // ScanObjects is write.Writer.ScanObjects.
-func (s *Store) ScanObjects(ctx context.Context, account vedette.AccountName, feed vedette.Feed, yield func([]commit.StoredObject) error) error {
+func (s *Store) ScanObjects(ctx context.Context, account vedette.AccountName, feed vedette.Feed,
+	yield func([]commit.StoredObject) error) error {
 	d, err := s.of(ctx, account)
 	if err != nil {
 		return err

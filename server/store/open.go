@@ -18,8 +18,8 @@ import (
 	"github.com/vedette-io/vedette/server/store/writethrough"
 )
 
-// Store keeps what agents report. Its methods may be called concurrently. The embedded parts are of the first database. If there are others,
-// the methods of Store itself ask the database of an account, or all.
+// Store keeps what agents report. Its methods may be called concurrently. The embedded parts are of the first database. If there
+// are others, the methods of Store itself ask the database of an account, or all.
 type Store struct {
 	*sqldb.DB
 	*registry.Registry

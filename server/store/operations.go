@@ -145,7 +145,8 @@ func (s *Store) Operations(ctx context.Context, q history.Query) ([]history.Oper
 }
 
 // UndoneOperation is history.History.UndoneOperation.
-func (s *Store) UndoneOperation(ctx context.Context, account vedette.AccountName, key vedette.Key, before, after string) (vedette.OperationID, error) {
+func (s *Store) UndoneOperation(ctx context.Context, account vedette.AccountName, key vedette.Key,
+	before, after string) (vedette.OperationID, error) {
 	d, err := s.toRead(ctx, account)
 	if err != nil {
 		return "", err

@@ -92,7 +92,8 @@ func (s *Store) NamespaceAttributes(ctx context.Context, namespaces []read.Names
 }
 
 // allAttributes asks all databases for rows.
-func (s *Store) allAttributes(ctx context.Context, of func(ctx context.Context, r *read.Reader) ([]read.AttributesRow, error)) ([]read.AttributesRow, error) {
+func (s *Store) allAttributes(ctx context.Context,
+	of func(ctx context.Context, r *read.Reader) ([]read.AttributesRow, error)) ([]read.AttributesRow, error) {
 	if s.shards == nil {
 		return of(ctx, s.Reader)
 	}
@@ -177,7 +178,8 @@ func (s *Store) Marks(ctx context.Context, account vedette.AccountName) ([]read.
 
 // Feeds is read.Reader.Feeds.
 func (s *Store) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]read.FeedStatus, error) {
-	lists, err := ofAccounts(ctx, s, accounts, func(ctx context.Context, r *read.Reader, accounts []vedette.AccountName) ([]read.FeedStatus, error) {
+	lists, err := ofAccounts(ctx, s, accounts, func(ctx context.Context, r *read.Reader,
+		accounts []vedette.AccountName) ([]read.FeedStatus, error) {
 		return r.Feeds(ctx, accounts...)
 	})
 	if err != nil || len(lists) == 1 {
@@ -188,7 +190,8 @@ func (s *Store) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]r
 
 // Resources is read.Reader.Resources.
 func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error) {
-	lists, err := ofAccounts(ctx, s, accounts, func(ctx context.Context, r *read.Reader, accounts []vedette.AccountName) ([]vedette.Resource, error) {
+	lists, err := ofAccounts(ctx, s, accounts, func(ctx context.Context, r *read.Reader,
+		accounts []vedette.AccountName) ([]vedette.Resource, error) {
 		return r.Resources(ctx, accounts...)
 	})
 	if err != nil || len(lists) == 1 {
@@ -199,7 +202,8 @@ func (s *Store) Resources(ctx context.Context, accounts ...vedette.AccountName) 
 
 // Namespaces is read.Reader.Namespaces.
 func (s *Store) Namespaces(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.AccountName][]string, error) {
-	return joinMaps(ofAccounts(ctx, s, accounts, func(ctx context.Context, r *read.Reader, accounts []vedette.AccountName) (map[vedette.AccountName][]string, error) {
+	return joinMaps(ofAccounts(ctx, s, accounts, func(ctx context.Context, r *read.Reader,
+		accounts []vedette.AccountName) (map[vedette.AccountName][]string, error) {
 		return r.Namespaces(ctx, accounts...)
 	}))
 }
@@ -224,14 +228,16 @@ func (s *Store) FeedCounts(ctx context.Context) (map[vedette.FeedState]read.Feed
 
 // FeedCountsByAccount is read.Reader.FeedCountsByAccount.
 func (s *Store) FeedCountsByAccount(ctx context.Context) (map[vedette.AccountName]map[vedette.FeedState]read.FeedCount, error) {
-	return joinMaps(askAll(ctx, s, func(ctx context.Context, d *database) (map[vedette.AccountName]map[vedette.FeedState]read.FeedCount, error) {
+	return joinMaps(askAll(ctx, s, func(ctx context.Context,
+		d *database) (map[vedette.AccountName]map[vedette.FeedState]read.FeedCount, error) {
 		return d.FeedCountsByAccount(ctx)
 	}))
 }
 
 // ObjectCounts is read.Reader.ObjectCounts.
 func (s *Store) ObjectCounts(ctx context.Context, accounts ...vedette.AccountName) (map[vedette.Kind]int64, error) {
-	counts, err := ofAccounts(ctx, s, accounts, func(ctx context.Context, r *read.Reader, accounts []vedette.AccountName) (map[vedette.Kind]int64, error) {
+	counts, err := ofAccounts(ctx, s, accounts, func(ctx context.Context, r *read.Reader,
+		accounts []vedette.AccountName) (map[vedette.Kind]int64, error) {
 		return r.ObjectCounts(ctx, accounts...)
 	})
 	if err != nil {
@@ -314,7 +320,9 @@ func (s *Store) Search(ctx context.Context, q read.SearchQuery) ([]read.SearchRo
 }
 
 func (s *Store) countSearch(ctx context.Context, q read.SearchQuery) ([]int64, error) {
-	return askWithin(ctx, q, sharesOf[struct{}](s.all()), func(ctx context.Context, d share[struct{}]) (int64, error) { return d.CountSearch(ctx, q) })
+	return askWithin(ctx, q, sharesOf[struct{}](s.all()), func(ctx context.Context, d share[struct{}]) (int64, error) {
+		return d.CountSearch(ctx, q)
+	})
 }
 
 // askWithin is ask for a search. With rules it asks one after the other, because each needs read.MaxSearchNames, which callers count once.

@@ -92,7 +92,9 @@ func claimShards(ctx context.Context, first *sqldb.DB, cfg sqldb.Config) error {
 		if first.Dialect.Name == sqldb.SQLite && shard.URL == cfg.URL { // its file is locked
 			return vedette.Errorf(vedette.Invalid, "database %s of sql.shards is the one of sql.url: remove it", shard.Name)
 		}
-		err := sqldb.Inspect(ctx, cfg.ShardConfig(shard), func(ctx context.Context, db *sqldb.DB) error { return claims.Claim(ctx, shard.Name, db) })
+		err := sqldb.Inspect(ctx, cfg.ShardConfig(shard), func(ctx context.Context, db *sqldb.DB) error {
+			return claims.Claim(ctx, shard.Name, db)
+		})
 		if err != nil {
 			return inDatabase(shard.Name, err)
 		}

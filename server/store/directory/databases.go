@@ -176,8 +176,8 @@ func checkUnused(ctx context.Context, db *sqldb.DB) error {
 	return nil
 }
 
-// lockShards writes or reads the row of the first database, so that transactions that concern the list of databases, or new accounts, exclude each
-// other.
+// lockShards writes or reads the row of the first database, so that transactions that concern the list of databases, or new
+// accounts, exclude each other.
 func lockShards(ctx context.Context, tx *sqldb.Tx) error {
 	if err := tx.WriteToLock(ctx, sqldb.Named("write the lock of the databases", `UPDATE shards SET locks = locks + 1 WHERE name = ''`)); err != nil {
 		return err
@@ -186,8 +186,8 @@ func lockShards(ctx context.Context, tx *sqldb.Tx) error {
 	return tx.QueryRow(ctx, sqldb.Named("lock the databases", `SELECT uid FROM shards WHERE name = ''`+tx.Dialect.ForUpdate)).Scan(&uid)
 }
 
-// Record makes the databases that were claimed those that the first knows, and enters its own accounts. The error is vedette.Invalid if one was
-// replaced, or is left out and has accounts.
+// Record makes the databases that were claimed those that the first knows, and enters its own accounts. The error is
+// vedette.Invalid if one was replaced, or is left out and has accounts.
 func (s *Shards) Record(ctx context.Context, first *sqldb.DB) error {
 	const action = "record the databases of sql.shards"
 	_, err := first.ExecWrite(ctx, sqldb.Named("record the first database", `INSERT INTO shards (name, uid)

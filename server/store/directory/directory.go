@@ -216,8 +216,8 @@ func (c Candidate) isKnownTo(tokens map[string]bool) bool {
 var ErrMoved = vedette.Errorf(vedette.Unavailable, "the account is being removed, or moves to another database: try again")
 
 // Change calls do while an account neither appears nor disappears at any server. do returns whether something of the account is still
-// in its database; otherwise the account may be placed anew. It is called with the smallest term that the account may have next, and returns that too.
-// The error is ErrMoved if the account is not in the database.
+// in its database; otherwise the account may be placed anew. It is called with the smallest term that the account may have next,
+// and returns that too. The error is ErrMoved if the account is not in the database.
 func (d *Directory) Change(ctx context.Context, account vedette.AccountName, name string,
 	do func(ctx context.Context, term int64) (remains bool, next int64, err error)) error {
 	permit, err := d.changing.Acquire(ctx)
@@ -288,8 +288,8 @@ func end(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, remains
 	return err
 }
 
-// Strays returns those of the accounts of a database that are not entered there. The process that removed or registered them has ended in the
-// middle of it.
+// Strays returns those of the accounts of a database that are not entered there. The process that removed or registered them has
+// ended in the middle of it.
 func (d *Directory) Strays(ctx context.Context, name string, accounts []vedette.AccountName) ([]vedette.AccountName, error) {
 	entered := map[vedette.AccountName]bool{}
 	err := d.db.QueryEach(ctx, func(rows *sql.Rows) error {
@@ -303,13 +303,15 @@ func (d *Directory) Strays(ctx context.Context, name string, accounts []vedette.
 }
 
 // RemoveStray calls remove unless an account has been entered in a database meanwhile, while no account can be.
-func (d *Directory) RemoveStray(ctx context.Context, account vedette.AccountName, name string, remove func(ctx context.Context) error) error {
+func (d *Directory) RemoveStray(ctx context.Context, account vedette.AccountName, name string,
+	remove func(ctx context.Context) error) error {
 	permit, err := d.changing.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer permit.Release()
-	return d.db.WrapError("remove account "+string(account)+" from database "+name, d.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
+	action := "remove account " + string(account) + " from database " + name
+	return d.db.WrapError(action, d.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		if err := lockShards(ctx, tx); err != nil {
 			return err
 		}

@@ -140,8 +140,8 @@ func mergeOperations(a, b []Operation) []Operation {
 	return slices.CompactFunc(all, func(a, b Operation) bool { return a.ID == b.ID })
 }
 
-// MergePages merges the pages that several databases answer to the same query, and returns the cursor of the next page as Operations does. hasMore
-// says that one of them has a next page.
+// MergePages merges the pages that several databases answer to the same query, and returns the cursor of the next page as
+// Operations does. hasMore says that one of them has a next page.
 func MergePages(q Query, pages [][]Operation, hasMore bool) ([]Operation, string) {
 	all := mergeOperations(slices.Concat(pages...), []Operation{})
 	limit := cmp.Or(q.Limit, sqldb.DefaultLimit)

@@ -67,7 +67,8 @@ func MergeFeeds(lists [][]FeedStatus) []FeedStatus {
 func MergeResources(lists [][]vedette.Resource) []vedette.Resource {
 	all := slices.Concat(lists...)
 	slices.SortStableFunc(all, func(a, b vedette.Resource) int {
-		return cmp.Or(strings.Compare(a.Kind.Name, b.Kind.Name), strings.Compare(a.Kind.Group, b.Kind.Group), strings.Compare(a.Version, b.Version))
+		return cmp.Or(strings.Compare(a.Kind.Name, b.Kind.Name), strings.Compare(a.Kind.Group, b.Kind.Group),
+			strings.Compare(a.Version, b.Version))
 	})
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(r vedette.Resource) bool {

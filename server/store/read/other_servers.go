@@ -10,8 +10,8 @@ func (r *Reader) PublishOtherServer(m versions.Message) {
 	r.versions.PublishOther(m.Effect())
 }
 
-// AddNames adds names that another server has written to the filters. It comes before the versions change, so that a search that sees the new versions finds the names. An account that was not read
-// yet has no filter.
+// AddNames adds names that another server has written to the filters. It comes before the versions change, so that a search that
+// sees the new versions finds the names. An account that was not read yet has no filter.
 func (r *Reader) AddNames(m versions.Message) {
 	names := r.names.Cached()
 	if names == nil || !m.Objects {

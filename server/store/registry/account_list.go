@@ -47,7 +47,8 @@ func (r *Registry) Remains(ctx context.Context, name vedette.AccountName) (remai
 	return n > 0, next, r.db.WrapError("find what remains of account "+string(name), err)
 }
 
-// RaiseTerm makes a term the smallest that the next account has. An account that comes from another database must not have a term of there again.
+// RaiseTerm makes a term the smallest that the next account has. An account that comes from another database must not have a term
+// of there again.
 func (r *Registry) RaiseTerm(ctx context.Context, term int64) error {
 	_, err := r.db.ExecWrite(ctx, sqldb.Named("raise the next term", `UPDATE counters SET value = ? WHERE name = 'term' AND value < ?`), term, term)
 	return r.db.WrapError("raise the next term", err)

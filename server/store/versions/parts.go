@@ -3,8 +3,9 @@ package versions
 // partBits is how many bits of the id of a kind are left to its database.
 const partBits = 32
 
-// NewPart returns counters for one of several databases, whose parts use it as if there were no other. What it is told of, it tells v as well.
-// The ids of kinds are those of the database here, and have its number in v, which is not 0. Call it before anything is published.
+// NewPart returns counters for one of several databases, whose parts use it as if there were no other. What it is told of, it
+// tells v as well. The ids of kinds are those of the database here, and have its number in v, which is not 0. Call it before
+// anything is published.
 func (v *Versions) NewPart(number int) *Versions {
 	part := New(v.settleTime)
 	part.parent = v
