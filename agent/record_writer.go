@@ -261,8 +261,8 @@ func (w *recordWriter) delete(ctx context.Context, e *watch.Event) error {
 }
 
 func (w *recordWriter) bookmark(ctx context.Context, e *watch.Event) error {
-	return w.put(ctx, e.Feed, outbox.Change{Priority: outbox.Deferred, Key: bookmarkKey, Mark: e.Mark},
-		&wire.Record_Bookmark{Bookmark: &wire.Bookmark{ResourceVersion: string(e.Mark)}})
+	return w.put(ctx, e.Feed, outbox.Change{Priority: outbox.Deferred, Key: bookmarkKey, Mark: e.Mark, IsBookmark: true},
+		&wire.Record_Bookmark{Bookmark: &wire.Bookmark{ResourceVersion: string(e.Mark), Remembered: true}})
 }
 
 // digestsPerRecord is how many digests go into one record: 64 KiB of them.

@@ -2327,8 +2327,10 @@ func (x *End) GetResourceVersion() string {
 type Bookmark struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	ResourceVersion string                 `protobuf:"bytes,1,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The agent continues from here too if the server only knows the mark before. So the server need not store this one at once.
+	Remembered    bool `protobuf:"varint,2,opt,name=remembered,proto3" json:"remembered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Bookmark) Reset() {
@@ -2366,6 +2368,13 @@ func (x *Bookmark) GetResourceVersion() string {
 		return x.ResourceVersion
 	}
 	return ""
+}
+
+func (x *Bookmark) GetRemembered() bool {
+	if x != nil {
+		return x.Remembered
+	}
+	return false
 }
 
 type Status struct {
@@ -5728,9 +5737,12 @@ const file_vedette_proto_rawDesc = "" +
 	"\x04Drop\x12\x18\n" +
 	"\adigests\x18\x01 \x03(\x06R\adigests\"0\n" +
 	"\x03End\x12)\n" +
-	"\x10resource_version\x18\x01 \x01(\tR\x0fresourceVersion\"5\n" +
+	"\x10resource_version\x18\x01 \x01(\tR\x0fresourceVersion\"U\n" +
 	"\bBookmark\x12)\n" +
-	"\x10resource_version\x18\x01 \x01(\tR\x0fresourceVersion\"8\n" +
+	"\x10resource_version\x18\x01 \x01(\tR\x0fresourceVersion\x12\x1e\n" +
+	"\n" +
+	"remembered\x18\x02 \x01(\bR\n" +
+	"remembered\"8\n" +
 	"\x06Status\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"p\n" +

@@ -316,6 +316,9 @@ func (b *Box) wakeLocked() {
 func (b *Box) recordAckLocked(c *Change) {
 	if c.Mark != "" && b.isCurrentLocked(c.queue) {
 		c.queue.acked = c.Mark
+		if !c.IsBookmark {
+			c.queue.stored = c.Mark
+		}
 	}
 }
 
@@ -475,12 +478,12 @@ func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedett
 			continue
 		}
 		q.clear()
-		q.acked, q.suspended = marks[feed], true
+		q.acked, q.stored, q.suspended = marks[feed], marks[feed], true
 		restart[feed] = marks[feed]
 	}
 	for feed, mark := range marks {
 		if q := b.queueLocked(name, feed); q.acked == "" {
-			q.acked = mark
+			q.acked, q.stored = mark, mark
 		}
 	}
 	for _, q := range a.queues {

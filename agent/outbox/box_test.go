@@ -289,6 +289,7 @@ type simulation struct {
 	log      []Change // every change of the cluster, for a watch that begins again
 	stored   map[string]int
 	mark     int      // the server's
+	held     int      // the mark of a later bookmark, which the server forgets when it ends; 0 for none
 	bookmark string   // distinguishes the marks of other agents from ours
 	inflight []Change // sent, not yet committed
 	commits  uint64
@@ -351,7 +352,7 @@ func (w *simulation) change() {
 func (w *simulation) reportBookmark() {
 	w.rv++
 	c := change(pods, Deferred, "\x00bookmark", fmt.Sprint(w.rv))
-	c.Record = []byte("bookmark")
+	c.Record, c.IsBookmark = []byte("bookmark"), true
 	w.log = append(w.log, c)
 	putAll(w.t, w.box, c)
 }
@@ -410,7 +411,11 @@ func (w *simulation) apply(c Change) {
 }
 
 func (w *simulation) store(c Change, rv int) {
-	w.mark = rv
+	if string(c.Record) == "bookmark" && w.rnd.IntN(4) > 0 {
+		w.held = rv
+		return
+	}
+	w.mark, w.held = rv, 0
 	switch string(c.Record) {
 	case "delete":
 		delete(w.stored, c.Key)
@@ -424,6 +429,7 @@ func (w *simulation) store(c Change, rv int) {
 // otherAgentReports lets another agent report for a while. It ends with a bookmark that our
 // box does not know.
 func (w *simulation) otherAgentReports() {
+	w.keepBookmark()
 	upTo := w.mark + w.rnd.IntN(w.rv-w.mark+1)
 	for _, c := range w.log {
 		var rv int
@@ -434,12 +440,21 @@ func (w *simulation) otherAgentReports() {
 	w.bookmark = "b"
 }
 
+// keepBookmark lets the server store the bookmark that it has in memory, or forget it.
+func (w *simulation) keepBookmark() {
+	if w.held > 0 && w.rnd.IntN(2) == 0 {
+		w.mark = w.held
+	}
+	w.held = 0
+}
+
 func (w *simulation) reconnect() {
 	w.inflight, w.commits = nil, 0
 	w.box.Rewind()
 	w.openOutdated(w.term)
 	w.term++
 	w.box.Recall("a", w.term)
+	w.keepBookmark()
 	if w.rnd.IntN(4) == 0 {
 		w.otherAgentReports()
 	}
@@ -451,6 +466,7 @@ func (w *simulation) reconnect() {
 func (w *simulation) reassign() {
 	w.term++
 	w.box.Recall("a", w.term)
+	w.keepBookmark()
 	if w.rnd.IntN(4) == 0 {
 		w.otherAgentReports()
 	}
@@ -587,4 +603,29 @@ func open(b *Box, term vedette.Term, marks map[vedette.Feed]vedette.Mark) (resta
 	b.Recall("a", term)
 	restart, _ = b.Open("a", term, marks)
 	return restart
+}
+
+// TestForgottenBookmark checks that a feed goes on when the server only knows the mark before a bookmark, and restarts from any other mark.
+func TestForgottenBookmark(t *testing.T) {
+	for _, tt := range []struct {
+		mark     vedette.Mark
+		restarts bool
+	}{{"5", false}, {"7", false}, {"6", true}, {"4", true}, {"", true}} {
+		b := New(1 << 20)
+		b.Recall("a", 1)
+		b.Open("a", 1, map[vedette.Feed]vedette.Mark{pods: "4"})
+		bookmark := change(pods, Live, "bookmark", "7")
+		bookmark.IsBookmark = true
+		putAll(t, b, change(pods, Live, "x", "5"))
+		takeAll(t, b)
+		putAll(t, b, bookmark)
+		takeAll(t, b)
+		b.Ack(2)
+		b.Rewind()
+		b.Recall("a", 2)
+		restart, ok := b.Open("a", 2, map[vedette.Feed]vedette.Mark{pods: tt.mark})
+		if _, restarts := restart[pods]; !ok || restarts != tt.restarts {
+			t.Errorf("the server has the mark %q after 5 and a bookmark of 7: got restarts %v, want whether it restarts: %v", tt.mark, restart, tt.restarts)
+		}
+	}
 }

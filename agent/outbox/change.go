@@ -30,9 +30,11 @@ type Change struct {
 	// replaces nothing before it.
 	Question bool
 	// Mark is the feed's mark once the change is stored; empty if it does not advance the mark.
-	Mark   vedette.Mark
-	Record []byte       // owned by the box from Put on
-	Term   vedette.Term // the term of the account, set by Take
+	Mark vedette.Mark
+	// IsBookmark means that nothing changes but the mark. The server may keep such a mark in memory only.
+	IsBookmark bool
+	Record     []byte       // owned by the box from Put on
+	Term       vedette.Term // the term of the account, set by Take
 
 	putAt, takenAt time.Time
 	queue          *queue // the queue that contains it

@@ -19,6 +19,7 @@ type queue struct {
 	keys      map[string]int // index of the change that a later one replaces, counted from the first change ever
 	removed   int            // changes, from the front of items
 	acked     vedette.Mark   // the mark of the last acknowledged change with one
+	stored    vedette.Mark   // the last one of them that the server has stored for certain: between it and acked, nothing has changed
 	used      usage
 	suspended bool        // discards changes until the feed has restarted at acked
 	readyIn   *roundRobin // the ring that contains the queue; nil while empty or paused
@@ -158,7 +159,7 @@ func (q *queue) requeue(sent []*Change) {
 }
 
 // resumeFrom drops what the server has stored: all changes up to the last one with this
-// mark. It returns false and changes nothing if the queue cannot continue from the mark.
+// mark. The server may have forgotten bookmarks, which needs nothing to be sent again. It returns false and changes nothing if the queue cannot continue from the mark.
 func (q *queue) resumeFrom(mark vedette.Mark) bool {
 	if mark == "" {
 		return false
@@ -170,13 +171,17 @@ func (q *queue) resumeFrom(mark vedette.Mark) bool {
 		}
 	}
 	if last < 0 {
-		return q.acked == mark
+		if q.acked != mark {
+			return q.stored == mark
+		}
+		q.stored = mark
+		return true
 	}
 	for i := q.head; i <= last; i++ {
 		q.remove(i)
 	}
 	q.skipSuperseded()
-	q.acked = mark
+	q.acked, q.stored = mark, mark
 	return true
 }
 

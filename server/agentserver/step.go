@@ -30,7 +30,7 @@ func decodeStep(rec *wire.Record, size int) ingest.Step {
 		s.Type, s.Mark = ingest.Delete, vedette.Mark(step.Delete.GetResourceVersion())
 		s.Object.Key = vedette.Key{Kind: s.Feed.Kind, Namespace: step.Delete.GetNamespace(), Name: step.Delete.GetName()}
 	case *wire.Record_Bookmark:
-		s.Mark = vedette.Mark(step.Bookmark.GetResourceVersion())
+		s.Mark, s.IsRemembered = vedette.Mark(step.Bookmark.GetResourceVersion()), step.Bookmark.GetRemembered()
 	case *wire.Record_Drop:
 		s.Type, s.Digests = ingest.Drop, step.Drop.GetDigests()
 	case *wire.Record_Begin:

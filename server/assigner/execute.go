@@ -183,6 +183,7 @@ func (r *Registry) admit(ctx context.Context, e assignment.Admit) assignment.Eve
 
 func (r *Registry) acquire(ctx context.Context, e assignment.Acquire) assignment.Event {
 	acquired := assignment.Acquired{Account: e.Account.Name, Attempt: e.Attempt}
+	r.storeMarks(ctx, e.Account.Name)
 	acquired.Term, acquired.Err = r.store.Acquire(ctx, e.Account.Name, registry.CacherClaim{Agent: e.Agent, Server: r.server,
 		Shape:   e.Account.Shape,
 		Account: &e.Account, KeepNamespaces: e.KeepNamespaces, KeepPermissions: e.KeepPermissions,
@@ -197,6 +198,19 @@ func (r *Registry) acquire(ctx context.Context, e assignment.Acquire) assignment
 	}
 	return acquired
 }
+
+// storeMarks stores what the account's next cacher continues from. Without it, that one may have to read feeds anew that have not
+// changed, so nothing waits for a database that is slow.
+func (r *Registry) storeMarks(ctx context.Context, account vedette.AccountName) {
+	ctx, cancel := context.WithTimeout(ctx, maxMarksWait)
+	defer cancel()
+	if err := r.store.StoreMarks(ctx, account); err != nil {
+		r.log.DebugContext(ctx, "the last bookmarks of an account are not stored", "account", account, "error", err)
+	}
+}
+
+// maxMarksWait bounds how long an account waits until its bookmarks are stored.
+const maxMarksWait = time.Second
 
 // marks returns the marks of an account's feeds, and up to when the account was complete: as far as the feed that is furthest
 // behind, of those that were read once and that the cluster does not deny.
@@ -218,6 +232,7 @@ func (r *Registry) marks(ctx context.Context, account vedette.AccountName) (
 
 func (r *Registry) release(ctx context.Context, e assignment.Release) assignment.Event {
 	released := assignment.Released{Account: e.Account, Attempt: e.Attempt}
+	r.storeMarks(ctx, e.Account)
 	for _, term := range e.Terms {
 		if released.Err = r.store.Release(ctx, e.Account, term, r.server); released.Err != nil {
 			break

@@ -189,17 +189,21 @@ func (r *Registry) openOffers() int {
 	return r.fleet.Offered()
 }
 
-// offer offers an account to another server. An account that moves because this server drains waits until its operations have ended.
+// offer offers an account to another server, which needs the marks of its feeds. An account that moves because this server drains waits until
+// its operations have ended.
 func (r *Registry) offer(e assignment.SendOffer) {
 	r.mu.Lock()
 	isBusy := r.isBusy
 	r.mu.Unlock()
 	isHeld := e.Reason == assignment.ReasonDrained && isBusy != nil && isBusy(e.Account)
-	if isHeld || !r.teller.send(e.Server, func(l *Listener) { l.offers = append(l.offers, e.Offer) }) {
-		r.calls.start(func() {
+	r.calls.run("", nil, func(ctx context.Context) {
+		if !isHeld {
+			r.storeMarks(ctx, e.Account)
+		}
+		if isHeld || !r.teller.send(e.Server, func(l *Listener) { l.offers = append(l.offers, e.Offer) }) {
 			r.step(assignment.Declined{Server: e.Server, Account: e.Account, Number: e.Number, IsBusy: isHeld})
-		})
-	}
+		}
+	})
 }
 
 // decline tells another server that its offer is not taken. If it is not there, its offer expires.

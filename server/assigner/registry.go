@@ -28,6 +28,7 @@ type termStore interface {
 	RecordSharedFreshness(ctx context.Context, at time.Time, joining []registry.LastSeen) error
 	// Registries returns which database has which of some accounts; nil if there is one.
 	Registries(ctx context.Context, accounts []vedette.AccountName) (map[*registry.Registry][]vedette.AccountName, error)
+	StoreMarks(ctx context.Context, account vedette.AccountName) error
 	Marks(ctx context.Context, account vedette.AccountName) ([]read.FeedStatus, error)
 	ReleaseAll(ctx context.Context) error
 	ReleaseServer(ctx context.Context, server vedette.ServerID) error

@@ -187,6 +187,10 @@ func (m *memoryStore) RecordSharedFreshness(ctx context.Context, at time.Time, j
 	return nil
 }
 
+func (m *memoryStore) StoreMarks(ctx context.Context, _ vedette.AccountName) error {
+	return m.waitWhileHung(ctx)
+}
+
 func (m *memoryStore) Marks(ctx context.Context, name vedette.AccountName) ([]read.FeedStatus, error) {
 	if err := m.waitWhileHung(ctx); err != nil {
 		return nil, err

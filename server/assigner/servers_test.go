@@ -84,6 +84,8 @@ func (m *sharedStore) RecordSharedFreshness(context.Context, time.Time, []regist
 	return nil
 }
 
+func (m *sharedStore) StoreMarks(context.Context, vedette.AccountName) error { return nil }
+
 func (m *sharedStore) Marks(context.Context, vedette.AccountName) ([]read.FeedStatus, error) {
 	return []read.FeedStatus{{Feed: vedette.Feed{Kind: vedette.Kind{Name: "Pod"}}, Mark: "1", State: vedette.FeedLive}}, nil
 }

@@ -149,8 +149,14 @@ func (b *batch) add(s Step) {
 		b.feed(s.Feed).Drift += s.Verified.total()
 	}
 	if s.Mark != "" {
-		b.feed(s.Feed).Mark = &s.Mark
+		moveMark(b.feed(s.Feed), s.Mark, s.Type == Bookmark && s.IsRemembered)
 	}
+}
+
+// moveMark sets a mark. It need not be stored at once if that is so for each one that the batch has had of the feed.
+func moveMark(u *commit.FeedUpdate, mark vedette.Mark, isRemembered bool) {
+	u.IsRemembered = isRemembered && (u.Mark == nil || u.IsRemembered)
+	u.Mark = &mark
 }
 
 func (b *batch) state(feed vedette.Feed, state vedette.FeedState, message string) {

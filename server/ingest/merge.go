@@ -47,7 +47,7 @@ func (b *batch) merge(later *batch) {
 	for feed, u := range later.feeds {
 		update := b.feed(feed)
 		if u.Mark != nil {
-			update.Mark = u.Mark
+			moveMark(update, *u.Mark, u.IsRemembered)
 		}
 		if u.State != "" {
 			update.State, update.Message = u.State, u.Message

@@ -14,9 +14,11 @@ type Step struct {
 	Term    vedette.Term
 	Feed    vedette.Feed
 
-	Object  vedette.Object // of an Upsert; only the key of a Delete
-	Mark    vedette.Mark   // that the feed has reached; empty if the step does not move it
-	Digests []uint64       // of a Drop
+	Object vedette.Object // of an Upsert; only the key of a Delete
+	Mark   vedette.Mark   // that the feed has reached; empty if the step does not move it
+	// IsRemembered means that the mark of a Bookmark need not be stored at once, see commit.FeedUpdate.
+	IsRemembered bool
+	Digests      []uint64 // of a Drop
 	// NamedDigests says, in a Begin, that the agent computes vedette.Digest, and not
 	// vedette.DigestWithoutName as older ones do.
 	NamedDigests bool

@@ -34,12 +34,15 @@ type Drop struct {
 
 // FeedUpdate changes the row of a feed.
 type FeedUpdate struct {
-	Feed    vedette.Feed
-	Mark    *vedette.Mark // nil keeps the stored one
-	State   vedette.FeedState
-	Message string    // why the feed is failing or denied, for users; stored with State
-	Note    *string   // replaces Message in any state; nil if there is none
-	Synced  time.Time // when the last snapshot ended; zero keeps the stored time
+	Feed vedette.Feed
+	Mark *vedette.Mark // nil keeps the stored one
+	// IsRemembered means that the agent continues from Mark also if the one before is stored, because nothing has changed in between. So Mark is
+	// kept in memory until somebody else may need it.
+	IsRemembered bool
+	State        vedette.FeedState
+	Message      string    // why the feed is failing or denied, for users; stored with State
+	Note         *string   // replaces Message in any state; nil if there is none
+	Synced       time.Time // when the last snapshot ended; zero keeps the stored time
 	// Verified is when the feed was found to equal its cluster; zero keeps the stored time.
 	Verified time.Time
 	Drift    int64 // how many more objects were found to differ from the cluster

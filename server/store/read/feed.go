@@ -6,14 +6,35 @@ import (
 	"encoding/json"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/batch"
 	"github.com/vedette-io/vedette/server/store/catalog"
 	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 )
 
-// Marks returns the feeds of an account, with the marks from which agents continue.
+// Marks returns the feeds of an account, with the marks from which agents continue. Those of accounts that move at once are read together.
 func (r *Reader) Marks(ctx context.Context, account vedette.AccountName) ([]FeedStatus, error) {
+	return r.marks.Do(ctx, account)
+}
+
+func (r *Reader) marksOf(ctx context.Context, account vedette.AccountName) ([]FeedStatus, error) {
 	return r.Feeds(ctx, account)
+}
+
+func (r *Reader) marksOfMany(ctx context.Context, accounts []vedette.AccountName) ([]batch.Outcome[[]FeedStatus], error) {
+	feeds, err := r.Feeds(ctx, accounts...)
+	if err != nil {
+		return nil, err
+	}
+	byAccount := map[vedette.AccountName][]FeedStatus{}
+	for _, f := range feeds {
+		byAccount[f.Account] = append(byAccount[f.Account], f)
+	}
+	outcomes := make([]batch.Outcome[[]FeedStatus], len(accounts))
+	for i, account := range accounts {
+		outcomes[i].Value = byAccount[account]
+	}
+	return outcomes, nil
 }
 
 // Feeds returns the feeds of the accounts, or of all accounts if none is given, ordered by

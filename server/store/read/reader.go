@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/batch"
 	"github.com/vedette-io/vedette/server/store/admission"
 	"github.com/vedette-io/vedette/server/store/catalog"
 	"github.com/vedette-io/vedette/server/store/namefilter"
@@ -24,6 +26,7 @@ type Reader struct {
 	locks       *admission.Locks
 	nameFilters *namefilter.Set
 	searched    atomic.Pointer[time.Time] // when filters were last asked for; nil if never
+	marks       *batch.Line[vedette.AccountName, []FeedStatus]
 	totals      feedTotals
 	inventory   inventory
 	maxClusters int // of Spinnaker, per account, that the inventory lists
@@ -45,6 +48,7 @@ type Parts struct {
 func New(p Parts) *Reader {
 	r := &Reader{db: p.DB, dialect: readDialectOf(p.DB.Dialect.Name), registry: p.Registry, versions: p.Versions, kinds: p.Kinds,
 		dicts: p.Dictionaries, names: p.Accounts, locks: p.Locks, nameFilters: p.NameFilters, maxClusters: 50_000}
+	r.marks = batch.New(registry.Together(r.marksOfMany, r.marksOf))
 	r.inventory.reading = admission.NewSemaphore(1)
 	r.inventory.warnings.Interval = time.Minute
 	return r

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/batch"
 	"github.com/vedette-io/vedette/server/store/admission"
 	"github.com/vedette-io/vedette/server/store/catalog"
 	"github.com/vedette-io/vedette/server/store/sqldb"
@@ -36,6 +37,9 @@ type Registry struct {
 	locks        *admission.Locks
 	writeThrough *writethrough.State
 	process      string // which the accounts follow that are as fresh as most, see RecordSharedFreshness
+
+	known        *batch.Line[vedette.AccountName, Account] // reads accounts that agents register
+	acquisitions *batch.Line[acquisition, vedette.Term]
 }
 
 // Parts are what a Registry shares with other parts of the store.
@@ -49,7 +53,10 @@ type Parts struct {
 
 // New returns the registry of a database.
 func New(p Parts) *Registry {
-	return &Registry{p.DB, p.Versions, p.Accounts, p.Locks, p.WriteThrough, rand.Text()}
+	r := &Registry{db: p.DB, versions: p.Versions, names: p.Accounts, locks: p.Locks, writeThrough: p.WriteThrough, process: rand.Text()}
+	r.known = batch.New(Together(r.readMany, r.Account))
+	r.acquisitions = batch.New(Together(r.acquireMany, r.acquireAlone))
+	return r
 }
 
 // Prepare prepares what runs in each operation: SQLite takes as long to parse it as to execute it.
@@ -111,7 +118,7 @@ func (r *Registry) Register(ctx context.Context, a vedette.Account) (Account, er
 	}
 	// Most accounts exist: agents register all of theirs each time they connect. The row is not locked for that, because whoever acquires
 	// the account after this compares its term.
-	stored, err := r.Account(ctx, a.Name)
+	stored, err := r.known.Do(ctx, a.Name)
 	if err == nil && stored.Cluster.Same(a.Cluster) || err != nil && !errors.Is(err, ErrNoAccount) {
 		return stored, err
 	}
@@ -284,8 +291,17 @@ type CacherClaim struct {
 // holder fail because of their term. If the agent has another shape, all marks and versions are
 // cleared, so that it reports all objects again. Live feeds become pending until the new cacher
 // reports them live, because it may not reach the cluster.
+//
+// If several are to be acquired at once, that takes one transaction for those of which nothing but the cacher changes. Each
+// has its own outcome.
 func (r *Registry) Acquire(ctx context.Context, account vedette.AccountName, h CacherClaim) (vedette.Term, error) {
 	defer r.versions.AccountLog.Note(account)
+	return r.acquisitions.Do(ctx, acquisition{account, h})
+}
+
+// acquireAlone is Acquire in a transaction of its own.
+func (r *Registry) acquireAlone(ctx context.Context, a acquisition) (vedette.Term, error) {
+	account, h := a.account, a.CacherClaim
 	var term int64
 	var changed bool
 	err := r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
@@ -335,16 +351,21 @@ func acquire(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, h C
 
 // acquiredRow is the row of an account that an agent acquires.
 type acquiredRow struct {
-	id, term, freshness                                             int64
-	shape, uid, host, fingerprint, version, properties, permittedBy string
-	namespaces                                                      sql.NullString
+	id, term, freshness                                                   int64
+	name, shape, uid, host, fingerprint, version, properties, permittedBy string
+	namespaces                                                            sql.NullString
+}
+
+const selectAcquired = `SELECT a.name, a.id, a.term, ` + freshnessOfRow + `, a.shape, a.cluster_uid, a.host, a.fingerprint, a.version, a.properties, a.permitted_by, a.namespaces
+	FROM accounts a WHERE `
+
+func (row *acquiredRow) scan(from sqldb.Scanner) error {
+	return from.Scan(&row.name, &row.id, &row.term, &row.freshness, &row.shape, &row.uid, &row.host, &row.fingerprint, &row.version,
+		&row.properties, &row.permittedBy, &row.namespaces)
 }
 
 func lockAcquired(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName) (row acquiredRow, err error) {
-	err = tx.QueryRow(ctx, sqldb.Named("lock the acquired account", `SELECT a.id, a.term, `+freshnessOfRow+`,
-		a.shape, a.cluster_uid, a.host, a.fingerprint, a.version, a.properties, a.permitted_by, a.namespaces FROM accounts a WHERE a.name = ?`+tx.Dialect.ForUpdate), string(account)).
-		Scan(&row.id, &row.term, &row.freshness, &row.shape, &row.uid, &row.host, &row.fingerprint, &row.version, &row.properties,
-			&row.permittedBy, &row.namespaces)
+	err = row.scan(tx.QueryRow(ctx, sqldb.Named("lock the acquired account", selectAcquired+`a.name = ?`+tx.Dialect.ForUpdate), string(account)))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoAccount
 	}
@@ -352,11 +373,29 @@ func lockAcquired(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName
 }
 
 // storeDetails stores what the new cacher reports about its account, unless it is stored already, and reports whether
-// readers of the account see anything else than before. If RBAC hides the cluster's uid from it,
-// the stored uid stays.
+// readers of the account see anything else than before.
 func (row *acquiredRow) storeDetails(ctx context.Context, tx *sqldb.Tx, h CacherClaim) (changed bool, err error) {
+	d, err := row.details(h)
+	if err != nil || d.isStored {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, sqldb.Named("update the details of an account", `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, permitted_by = ? WHERE id = ?`),
+		append(d.columns, d.permittedBy, row.id)...)
+	return d.isVisible, err
+}
+
+// accountDetails is what a cacher reports about its account.
+type accountDetails struct {
+	columns     []any // as accountColumns has them
+	permittedBy string
+	isStored    bool // nothing of it differs from the row
+	isVisible   bool // readers of the account see what differs
+}
+
+// details compares what the new cacher reports about its account with the row. If RBAC hides the cluster's uid from it, the stored uid stays.
+func (row *acquiredRow) details(h CacherClaim) (d accountDetails, err error) {
 	if h.Account == nil {
-		return false, nil
+		return accountDetails{isStored: true}, nil
 	}
 	a, permittedBy := *h.Account, string(h.Agent)
 	if a.Cluster.UID == "" {
@@ -365,26 +404,22 @@ func (row *acquiredRow) storeDetails(ctx context.Context, tx *sqldb.Tx, h Cacher
 	if h.KeepPermissions {
 		var stored vedette.Properties
 		if err := json.Unmarshal([]byte(row.properties), &stored); err != nil {
-			return false, fmt.Errorf("read the properties of account %s: %w", a.Name, err)
+			return d, fmt.Errorf("read the properties of account %s: %w", a.Name, err)
 		}
 		a.Properties.Permissions, permittedBy = stored.Permissions, row.permittedBy
 	}
-	columns, err := accountColumns(a)
-	if err != nil {
-		return false, err
+	if d.columns, err = accountColumns(a); err != nil {
+		return d, err
 	}
+	columns := d.columns
 	if h.KeepNamespaces {
 		columns[len(columns)-1] = row.namespaces
 	}
-	permittedBy = sqldb.Sanitize(permittedBy, sqldb.MaxAccountName)
-	changed = columns[0] != row.uid || columns[3] != row.version || columns[4] != row.properties ||
+	d.permittedBy = sqldb.Sanitize(permittedBy, sqldb.MaxAccountName)
+	d.isVisible = columns[0] != row.uid || columns[3] != row.version || columns[4] != row.properties ||
 		!h.KeepNamespaces && !sameText(columns[5], row.namespaces)
-	if !changed && columns[1] == row.host && columns[2] == row.fingerprint && permittedBy == row.permittedBy {
-		return false, nil
-	}
-	_, err = tx.Exec(ctx, sqldb.Named("update the details of an account", `UPDATE accounts SET cluster_uid = ?, host = ?, fingerprint = ?, version = ?, properties = ?, namespaces = ?, permitted_by = ? WHERE id = ?`),
-		append(columns, permittedBy, row.id)...)
-	return changed, err
+	d.isStored = !d.isVisible && columns[1] == row.host && columns[2] == row.fingerprint && d.permittedBy == row.permittedBy
+	return d, nil
 }
 
 // sameText compares a column of accountColumns, which is nil or a text, with the stored one.
@@ -495,15 +530,30 @@ func (r *Registry) flushLastSeenOfHeld(ctx context.Context, where string, args .
 		if err != nil {
 			break
 		}
-		first, last := chunk[0], chunk[len(chunk)-1]
-		err = r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
-			if err := FlushFeedLastSeen(ctx, tx, `account_id BETWEEN ? AND ?`, first, last); err != nil {
-				return err
-			}
-			return flushAccountLastSeen(ctx, tx, `id BETWEEN ? AND ?`, first, last)
-		})
+		err = r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) error { return flushLastSeenOf(ctx, tx, chunk) })
 	}
 	return len(ids) > 0, err
+}
+
+// flushLastSeenOf flushes the LastSeen of accounts. It leaves out those that are locked: who acquires an account does it too. It never waits
+// for a lock, so that it does not wait for somebody who waits for it.
+func flushLastSeenOf(ctx context.Context, tx *sqldb.Tx, ids []int64) error {
+	var locked []int64
+	in := tx.Dialect.In("id", ids)
+	err := tx.QueryEach(ctx, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		locked = append(locked, id)
+		return err
+	}, sqldb.Named("lock accounts", `SELECT id FROM accounts WHERE `+in.SQL+` ORDER BY id`+tx.Dialect.SkipLocked), in.Args...)
+	if err != nil || len(locked) == 0 {
+		return err
+	}
+	feeds, accounts := tx.Dialect.In("account_id", locked), tx.Dialect.In("id", locked)
+	if err := FlushFeedLastSeen(ctx, tx, feeds.SQL, feeds.Args...); err != nil {
+		return err
+	}
+	return flushAccountLastSeen(ctx, tx, accounts.SQL, accounts.Args...)
 }
 
 const selectTerm = `SELECT id, term FROM accounts WHERE name = ?`

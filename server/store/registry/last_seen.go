@@ -123,7 +123,9 @@ const (
 	freshnessOfAccount = `freshness fr ON fr.id = a.name AND fr.term = a.term LEFT JOIN process_freshness pf ON pf.id = fr.process AND fr.followed = fr.term `
 	// freshnessOfRow is for queries that lock the row of an account, because a lock must not concern what is joined.
 	freshnessOfRow = `COALESCE((SELECT ` + laterFreshness + ` FROM freshness fr LEFT JOIN process_freshness pf ON pf.id = fr.process AND fr.followed = fr.term WHERE fr.id = a.name AND fr.term = a.term), 0)`
-	laterFreshness = `CASE WHEN pf.seen > fr.seen THEN pf.seen ELSE fr.seen END`
+	// freshnessOfFeed is for statements that write feeds.
+	freshnessOfFeed = `COALESCE((SELECT ` + laterFreshness + ` FROM accounts a JOIN ` + freshnessOfAccount + `WHERE a.id = feeds.account_id), 0)`
+	laterFreshness  = `CASE WHEN pf.seen > fr.seen THEN pf.seen ELSE fr.seen END`
 )
 
 // FlushFeedLastSeen copies LastSeen to the rows of live feeds, before they stop being live or the

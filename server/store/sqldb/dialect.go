@@ -33,6 +33,7 @@ type Dialect struct {
 	// use the database.
 	clockExpr      string
 	ForUpdate      string // appended to a SELECT to lock its rows
+	SkipLocked     string // appended to a SELECT to lock those of its rows that nobody has locked; MariaDB before 10.6 does not know it
 	purgeStatement string // deletes the first rows; a format with table, condition, order and limit
 	isolation      sql.IsolationLevel
 	SingleWriter   bool // the database takes one writing transaction at a time
@@ -158,6 +159,21 @@ func (d *Dialect) NotIn(column string, ids []int64) Condition {
 	}
 	in := d.In(column, ids)
 	return Cond("NOT ("+in.SQL+")", in.Args...)
+}
+
+// InTexts is In for texts that are valid.
+func (d *Dialect) InTexts(column string, values []string) Condition {
+	if d.arrayParams {
+		return Cond(column+" = ANY(?)", values)
+	}
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	if len(args) == 0 {
+		return Never
+	}
+	return Cond(column+" IN ("+Placeholders(len(args))+")", args...)
 }
 
 // InBytes is in for bytes.

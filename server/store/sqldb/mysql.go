@@ -32,6 +32,7 @@ func mysqlDialect() Dialect {
 		// UNIX_TIMESTAMP is wrong in the hour that a time zone repeats
 		clockExpr:         `TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))`,
 		ForUpdate:         " FOR UPDATE",
+		SkipLocked:        " FOR UPDATE SKIP LOCKED",
 		insert:            InsertValues,
 		OnConflictUpdate:  onDuplicateKeyClause,
 		hasNoLaterTerm:    "VALUES(term) >= term",

@@ -30,6 +30,7 @@ func postgresDialect() Dialect {
 		purgeStatement:    purgeByIDStatement,
 		clockExpr:         `(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::bigint`,
 		ForUpdate:         " FOR UPDATE",
+		SkipLocked:        " FOR UPDATE SKIP LOCKED",
 		isolation:         sql.LevelReadCommitted,
 		insert:            postgresInsert,
 		OnConflictUpdate:  onConflictClause,

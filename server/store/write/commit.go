@@ -27,16 +27,30 @@ import (
 // the marks are in the last one. The error is ErrTerm if another agent has taken
 // the account, ErrNoAccount if the account is gone, and commit.ErrRewound. Changes that are
 // returned with an error are stored.
+//
+// Marks of bookmarks may be kept in memory, see StoreMarks.
 func (w *Writer) Commit(ctx context.Context, b commit.Batch) ([]commit.Change, error) {
 	action := "commit to account " + string(b.Account)
 	if err := checkMarks(b.Feeds); err != nil {
 		return nil, w.db.WrapError(action, err)
 	}
+	for _, try := range []func(context.Context, *commit.Batch) (bool, error){w.holdMarks, w.makeLive} {
+		if done, err := try(ctx, &b); done || err != nil {
+			return nil, w.db.WrapError(action, err)
+		}
+	}
+	changes, err := w.commit(ctx, b)
+	w.held.noteCommit(&b, err)
+	return changes, w.db.WrapError(action, err)
+}
+
+// commit writes a batch in transactions of its own.
+func (w *Writer) commit(ctx context.Context, b commit.Batch) ([]commit.Change, error) {
 	// An object that cannot be stored need not be deleted.
 	b.Deletes = slices.DeleteFunc(slices.Clone(b.Deletes), func(d commit.Deletion) bool { return checkKey(d.Key) != nil })
 	prepared, err := w.prepareBatch(ctx, b)
 	if err != nil {
-		return nil, w.db.WrapError(action, err)
+		return nil, err
 	}
 	defer prepared.lock.Close()
 	var changes []commit.Change
@@ -46,7 +60,7 @@ func (w *Writer) Commit(ctx context.Context, b commit.Batch) ([]commit.Change, e
 		changes = append(changes, written...)
 	}
 	w.noteNamespaces(b.Account, changes, err)
-	return changes, w.db.WrapError(action, err)
+	return changes, err
 }
 
 // prepareBatch reads what is stored under the batch's keys and compresses what differs, which is

@@ -31,17 +31,33 @@ func (w *Writer) Declare(ctx context.Context, account vedette.AccountName, term 
 	if err := w.limits.check(account, feeds); err != nil {
 		return nil, fmt.Errorf("%s: %w", action, err)
 	}
+	isStored, err := w.isDeclared(ctx, account, term, feeds)
+	if err != nil {
+		return nil, w.db.WrapError(action, err)
+	}
+	if isStored {
+		w.writeThrough.Prune(account, feedsOf(feeds), unknownGroups)
+		return nil, nil
+	}
+	if err := w.StoreMarks(ctx, account); err != nil { // those of feeds that stay
+		return nil, fmt.Errorf("%s: %w", action, err)
+	}
+	w.held.forget(account)
 	d, err := w.writeDeclaration(ctx, account, term, feeds, unknownGroups)
 	if err != nil {
 		return nil, w.db.WrapError(action, err)
 	}
-	declared := make([]vedette.Feed, len(feeds))
-	for i, f := range feeds {
-		declared[i] = f.Feed
-	}
-	w.writeThrough.Prune(account, declared, unknownGroups)
+	w.writeThrough.Prune(account, feedsOf(feeds), unknownGroups)
 	changes, err := w.removeWithdrawnFeeds(ctx, d)
 	return changes, w.db.WrapError(action, err)
+}
+
+func feedsOf(declared []commit.DeclaredFeed) []vedette.Feed {
+	feeds := make([]vedette.Feed, len(declared))
+	for i, f := range declared {
+		feeds[i] = f.Feed
+	}
+	return feeds
 }
 
 // errKindGone means that a kind was deleted after its id was read.

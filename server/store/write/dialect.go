@@ -16,6 +16,8 @@ type writeDialect struct {
 	upsert func(ctx context.Context, tx *sqldb.Tx, accountID int64, rows []objectRow) error
 	// remove deletes the rows of keys, which are sorted.
 	remove func(ctx context.Context, tx *sqldb.Tx, accountID int64, keys []catalog.Key) error
+	// storeMarks writes the marks that are held of accounts, which are locked, in place of those that were stored.
+	storeMarks func(ctx context.Context, tx *sqldb.Tx, all []heldAccount) error
 	// onConflictAdd returns the clause with which an insert adds to columns of an existing row
 	// with the same key.
 	onConflictAdd func(table string, key, columns []string) string
@@ -31,6 +33,7 @@ func writeDialectOf(name string) writeDialect {
 			lookup:            postgresLookup,
 			upsert:            postgresUpsert,
 			remove:            postgresRemove,
+			storeMarks:        postgresStoreMarks,
 			onConflictAdd:     onConflictAddClause,
 		}
 	case sqldb.MySQL:
@@ -40,6 +43,7 @@ func writeDialectOf(name string) writeDialect {
 			lookup:            mysqlLookup,
 			upsert:            w.upsert,
 			remove:            mysqlRemove,
+			storeMarks:        storeMarksSingly,
 			onConflictAdd:     onDuplicateKeyAddClause,
 			prepare:           w.prepare,
 		}
@@ -49,6 +53,7 @@ func writeDialectOf(name string) writeDialect {
 		lookup:            sqliteLookup,
 		upsert:            sqliteUpsert,
 		remove:            sqliteRemove,
+		storeMarks:        storeMarksSingly,
 		onConflictAdd:     onConflictAddClause,
 		prepare:           sqlitePrepare,
 	}

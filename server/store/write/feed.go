@@ -1,6 +1,7 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -59,6 +60,7 @@ func (w *Writer) BeginSnapshot(ctx context.Context, account vedette.AccountName,
 	}
 	defer unlock()
 	defer w.versions.AccountLog.Note(account)
+	held := w.held.clear(account, feed) // newer than what is stored
 	var mark string
 	err = w.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		mark, err = beginFeed(ctx, tx, account, term, key)
@@ -70,7 +72,7 @@ func (w *Writer) BeginSnapshot(ctx context.Context, account vedette.AccountName,
 	if err != nil {
 		return w.db.WrapError(action, err)
 	}
-	w.writeThrough.BeginSnapshot(account, feed, vedette.Mark(mark))
+	w.writeThrough.BeginSnapshot(account, feed, cmp.Or(held, vedette.Mark(mark)))
 	return nil
 }
 

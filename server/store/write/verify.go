@@ -45,6 +45,7 @@ func (w *Writer) InvalidateFeed(ctx context.Context, account vedette.AccountName
 		return err
 	}
 	defer unlock()
+	w.held.clear(account, feed)
 	err = w.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) error {
 		id, err := registry.LockAccountRow(ctx, tx, account, term)
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-io/vedette"
+	"github.com/vedette-io/vedette/internal/batch"
 	"github.com/vedette-io/vedette/server/store/admission"
 	"github.com/vedette-io/vedette/server/store/catalog"
 	"github.com/vedette-io/vedette/server/store/commit"
@@ -35,6 +37,10 @@ type Writer struct {
 	limits       limits
 
 	tombstonesPurged atomic.Pointer[time.Time]
+	declared         *batch.Line[vedette.AccountName, storedDeclaration]
+	live             *batch.Line[liveFeeds, struct{}]
+	held             heldMarks
+	holding          *batch.Line[heldAccount, struct{}]
 }
 
 // Parts are what a Writer shares with other parts of the store.
@@ -53,11 +59,15 @@ type Parts struct {
 // New returns the writer of a database.
 func New(p Parts) *Writer {
 	dialect := writeDialectOf(p.DB.Dialect.Name)
-	return &Writer{db: p.DB, dialect: dialect, registry: p.Registry, versions: p.Versions, kinds: p.Kinds, dicts: p.Dictionaries,
+	w := &Writer{db: p.DB, dialect: dialect, registry: p.Registry, versions: p.Versions, kinds: p.Kinds, dicts: p.Dictionaries,
 		locks:        p.Locks,
 		writeThrough: p.WriteThrough, nameFilters: p.NameFilters, history: p.History, limits: defaultLimits,
 		unsettled:  unsettledChanges{publish: func([]commit.Change) {}},
 		operations: admission.NewActiveOperations(dialect.priorityChunkSize, p.DB.Dialect.SingleWriter)}
+	w.declared = batch.New(registry.Together(w.readDeclarations, w.readDeclaration))
+	w.live = batch.New(registry.Together(w.setManyLive, w.setFeedsLive))
+	w.holding = batch.New(registry.Together(w.storeManyMarks, w.storeMarks))
+	return w
 }
 
 // Prepare prepares the statements of each commit, and reads the kinds.

@@ -187,6 +187,13 @@ func (s *State) Rewound(name vedette.AccountName, feed vedette.Feed, snapshotMar
 	return from, to, ok && known && to != 0 && to < from
 }
 
+// Knows reports whether anything is known of an account.
+func (s *State) Knows(name vedette.AccountName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accounts[name] != nil
+}
+
 // Prune forgets objects that no feed reports any more. Objects of unknownGroups are kept, because
 // it is not known whether the API server still serves them.
 func (s *State) Prune(name vedette.AccountName, feeds []vedette.Feed, unknownGroups []string) {
