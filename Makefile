@@ -262,7 +262,7 @@ push:
 # example "-servers 1 -agents 200 -accounts 500 -load 10m". make test runs the same with few agents.
 fleet-servers: test-databases
 	go test ./test/scale -tags $(TAGS) -run TestServers -count=1 -timeout 24h -v -limits=false -durable -agents 2000 -accounts 5000 -changes 200 -operations 500 \
-		-idle 1m -load 2m $(FLAGS)
+		-processes 4 -bookmarks 1m -idle 2m -load 5m $(FLAGS)
 
 bench: controlplane test-databases
 	go run ./bench --write docs/performance.md

@@ -61,6 +61,9 @@ func (c *Cluster) Put(kind vedette.Kind, i int) uint64 { return c.registryOf(kin
 // Delete deletes object number i, and returns the resourceVersion of the deletion.
 func (c *Cluster) Delete(kind vedette.Kind, i int) uint64 { return c.registryOf(kind).set(i, true) }
 
+// Advance raises the resourceVersion without a change, as a change of a kind does that nobody watches. The next bookmarks show it.
+func (c *Cluster) Advance() { c.revision.Add(1) }
+
 // Expire makes every earlier resourceVersion too old for a watch.
 func (c *Cluster) Expire() {
 	for _, s := range c.registries {

@@ -31,6 +31,9 @@ func (c Counts) Minus(earlier Counts) Counts {
 		Gets: c.Gets - earlier.Gets, Patches: c.Patches - earlier.Patches, Bytes: c.Bytes - earlier.Bytes}
 }
 
+// Plus returns the sum.
+func (c Counts) Plus(other Counts) Counts { return c.Minus(Counts{}.Minus(other)) }
+
 // ObjectLists returns the number of pages of lists of whole objects.
 func (c Counts) ObjectLists() int64 { return c.Lists - c.MetadataLists }
 

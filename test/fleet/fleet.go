@@ -154,6 +154,13 @@ func (f *Fleet) Churn(ctx context.Context, perSecond float64) {
 	}
 }
 
+// Advance is Cluster.Advance for all clusters.
+func (f *Fleet) Advance() {
+	for _, c := range f.clusters {
+		c.Advance()
+	}
+}
+
 // Steps returns the number of changes that Churn and Step have made.
 func (f *Fleet) Steps() int { return int(f.steps.Load()) }
 

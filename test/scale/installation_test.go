@@ -6,25 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/credentials/insecure"
-
 	"github.com/vedette-io/vedette"
-	"github.com/vedette-io/vedette/agent"
-	"github.com/vedette-io/vedette/agent/kube"
-	"github.com/vedette-io/vedette/agent/uplink"
-	"github.com/vedette-io/vedette/agent/watch"
-	"github.com/vedette-io/vedette/test/fleet"
-	"github.com/vedette-io/vedette/test/logbuffer"
 	"github.com/vedette-io/vedette/test/ports"
 	"github.com/vedette-io/vedette/test/process"
 	"github.com/vedette-io/vedette/test/programs"
@@ -49,21 +39,18 @@ type server struct {
 // isUp reports whether the server runs. One that does not get any processor time for three seconds is evicted by the others, and ends.
 func (s *server) isUp() bool { return s.IsRunning() && s.Process().Exited() == nil }
 
-// installation is servers that share a database, simulated clusters, and agents, which run in this process.
+// installation is servers that share a database, and processes with agents and simulated clusters.
 type installation struct {
 	t        *testing.T
 	database *database
 	servers  []*server
-	clusters *fleet.Fleet
-	agents   []*agent.Agent
-	shares   [][]agent.Account // by agent
-	log      *logbuffer.Buffer // of the agents
+	agents   *agents
 	client   *http.Client
 }
 
 func newInstallation(t *testing.T) *installation {
 	t.Helper()
-	in := &installation{t: t, database: newDatabase(t), log: &logbuffer.Buffer{}, client: &http.Client{Timeout: 40 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 500}}}
+	in := &installation{t: t, database: newDatabase(t), client: &http.Client{Timeout: 40 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 500}}}
 	dir := t.TempDir()
 	if err := programs.Build(t.Context(), dir, "vedette-server"); err != nil {
 		t.Fatal(err)
@@ -71,7 +58,6 @@ func newInstallation(t *testing.T) *installation {
 	for i := range *serverCount {
 		in.addServer(dir, vedette.ServerID(fmt.Sprint("s", i)))
 	}
-	in.startClusters()
 	return in
 }
 
@@ -126,80 +112,22 @@ func (in *installation) awaitReady(s *server) {
 // write, and as what reconnects read: each reads a feed, and writes a row.
 const never = 10_000 * time.Hour
 
-func (in *installation) startClusters() {
-	in.t.Helper()
-	objects := map[vedette.Kind]int{}
-	for _, k := range kinds {
-		objects[k.kind] = max(1, int(k.share*float64(*objectCount)))
-	}
-	f, err := fleet.Start(fleet.Config{Clusters: *accountCount, Objects: objects, Seed: 23})
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	in.clusters = f
-	in.t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			in.t.Error(err)
-		}
-	})
-}
-
 const accountFormat = "account-%04d"
 
 func accountName(i int) vedette.AccountName {
 	return vedette.AccountName(fmt.Sprintf(accountFormat, i))
 }
 
-// startAgents starts all agents, without accounts yet. Each chooses one of the servers.
-func (in *installation) startAgents() {
-	in.t.Helper()
-	var addresses, names []string
-	for _, s := range in.servers {
-		addresses = append(addresses, s.grpc)
-	}
-	for _, k := range kinds {
-		names = append(names, k.kind.Name)
-	}
-	in.shares = make([][]agent.Account, *agentCount)
-	for i := range *accountCount {
-		of := i % *agentCount
-		in.shares[of] = append(in.shares[of], agent.Account{Name: accountName(i), Access: kube.Access{KubeconfigContents: in.clusters.Kubeconfig(i)},
-			Selection: watch.Selection{Kinds: names}})
-	}
-	log := slog.New(slog.NewTextHandler(in.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	for i := range *agentCount {
-		id := vedette.AgentID(fmt.Sprintf("agent-%04d", i))
-		a := agent.New(agent.Config{Uplink: uplink.Config{Target: "servers.invalid:9091", Creds: insecure.NewCredentials(), Agent: id,
-			Addresses: func(context.Context) ([]string, error) { return addresses, nil }}, Watch: watch.Config{VerifyInterval: never}}, log.With("agent", id))
-		in.agents = append(in.agents, a)
-		running.Go(func() {
-			if err := a.Run(ctx); err != nil {
-				in.t.Errorf("agent %s: %v", id, err)
-			}
-		})
-	}
-	in.t.Cleanup(func() {
-		cancel()
-		running.Wait()
-		if in.t.Failed() {
-			in.t.Log(in.log.String())
-		}
-	})
-}
-
-// maxConnecting is how many accounts connect to their clusters at once: the clusters are in this process, and so are the agents.
+// maxConnecting is how many accounts connect to their clusters at once, because that takes most of the processor time.
 const maxConnecting = 250
 
 // giveAccounts lets the agents serve their accounts, and waits until all are live.
 func (in *installation) giveAccounts() {
 	in.t.Helper()
 	given := 0
-	for i, a := range in.agents {
+	for i := range *agentCount {
 		in.await("accounts to be live", func() bool { return given < maxConnecting || in.database.liveAccounts("") > given-maxConnecting })
-		a.SetAccounts(in.t.Context(), in.shares[i])
-		given += len(in.shares[i])
+		given += in.agents.give(i)
 	}
 	in.awaitLive("")
 }
@@ -207,14 +135,7 @@ func (in *installation) giveAccounts() {
 // awaitConnected waits until all agents are connected.
 func (in *installation) awaitConnected() {
 	in.t.Helper()
-	in.await("all agents to be connected", func() bool {
-		for _, a := range in.agents {
-			if a.Status().Error != "" {
-				return false
-			}
-		}
-		return true
-	})
+	in.await("all agents to be connected", func() bool { return in.agents.connected() == *agentCount })
 }
 
 // awaitLive waits until all accounts are live at other servers than one.

@@ -65,7 +65,7 @@ func (m *measurement) kill(server int, during func(accounts []vedette.AccountNam
 	after := m.database.load()
 	k.work = load{statements: after.statements - before.statements, written: after.written - before.written}
 	operating.Wait()
-	if rest := sampledTime - time.Since(began); during != nil && rest > 0 && *loadTime >= sampledTime {
+	if rest := sampledTime - time.Since(began); during != nil && rest > 0 && !isShort() {
 		m.pause(rest)
 	}
 	k.loads = stopSampling()
@@ -114,10 +114,10 @@ func (m *measurement) patch(s *server, account vedette.AccountName) bool {
 		m.t.Error(err)
 		return true
 	}
-	var key vedette.Key
-	for o := range m.clusters.Cluster(number).Objects(configMaps) {
-		key = o.Key
-		break
+	key, err := m.agents.key(number)
+	if err != nil {
+		m.t.Error(err)
+		return true
 	}
 	var out struct{ State, Message string }
 	status := m.request(s, http.MethodPost, "/vedette/v1/operations", map[string]any{"account": account, "verb": "patch", "kind": key.Kind.Name,

@@ -19,6 +19,9 @@ type Batch struct {
 	Feeds   []FeedUpdate // at most one per feed
 }
 
+// IsEmpty reports whether a batch changes nothing.
+func (b *Batch) IsEmpty() bool { return len(b.Upserts)+len(b.Deletes)+len(b.Drops)+len(b.Feeds) == 0 }
+
 // Deletion means that an object is no longer in the cluster.
 type Deletion struct {
 	vedette.Key

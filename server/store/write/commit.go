@@ -34,14 +34,26 @@ func (w *Writer) Commit(ctx context.Context, b commit.Batch) ([]commit.Change, e
 	if err := checkMarks(b.Feeds); err != nil {
 		return nil, w.db.WrapError(action, err)
 	}
-	for _, try := range []func(context.Context, *commit.Batch) (bool, error){w.holdMarks, w.makeLive} {
-		if done, err := try(ctx, &b); done || err != nil {
-			return nil, w.db.WrapError(action, err)
-		}
+	b, bookmarks := splitBookmarks(b)
+	var changes []commit.Change
+	var err error
+	if !b.IsEmpty() || len(bookmarks.Feeds) == 0 {
+		changes, err = w.commitNow(ctx, b)
+	}
+	if err == nil && len(bookmarks.Feeds) > 0 { // after the changes before them
+		err = w.commitBookmarks(ctx, bookmarks)
+	}
+	return changes, w.db.WrapError(action, err)
+}
+
+// commitNow writes a batch, together with those of other accounts or alone.
+func (w *Writer) commitNow(ctx context.Context, b commit.Batch) ([]commit.Change, error) {
+	if done, err := w.makeLive(ctx, &b); done || err != nil {
+		return nil, err
 	}
 	changes, err := w.commit(ctx, b)
 	w.held.noteCommit(&b, err)
-	return changes, w.db.WrapError(action, err)
+	return changes, err
 }
 
 // commit writes a batch in transactions of its own.

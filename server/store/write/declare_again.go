@@ -13,8 +13,10 @@ import (
 
 // storedDeclaration is what an account has declared, as it is stored.
 type storedDeclaration struct {
+	id    int64
 	term  vedette.Term
 	feeds map[catalog.Feed]storedResource
+	marks map[catalog.Feed]vedette.Mark
 }
 
 // isDeclared reports whether an account has declared the same feeds before, as an agent does that connects again: then there is nothing to
@@ -27,16 +29,21 @@ func (w *Writer) isDeclared(ctx context.Context, account vedette.AccountName, te
 	if err != nil || stored.term != term || len(stored.feeds) != len(feeds) {
 		return false, err
 	}
+	covered := coverage{}
 	for _, f := range feeds {
 		kind, known := w.kinds.CachedID(f.Feed.Kind)
 		r, err := newStoredResource(f.Resource)
 		if err != nil || !known {
 			return false, err
 		}
-		if s, exists := stored.feeds[catalog.Feed{KindID: kind, Namespace: f.Feed.Namespace}]; !exists || s != r {
+		key := catalog.Feed{KindID: kind, Namespace: f.Feed.Namespace}
+		if s, exists := stored.feeds[key]; !exists || s != r || covered[key] { // a feed that is declared twice is not stored twice
 			return false, nil
 		}
-		delete(stored.feeds, catalog.Feed{KindID: kind, Namespace: f.Feed.Namespace}) // a feed that is declared twice is not stored twice
+		covered[key] = true
+	}
+	if !w.held.knows(account, term) {
+		w.holdFor(account, term, stored.id, covered, stored.marks)
 	}
 	return true, nil
 }
@@ -54,16 +61,18 @@ func (w *Writer) readDeclarations(ctx context.Context, accounts []vedette.Accoun
 	condition := w.db.Dialect.InTexts("a.name", textsOf(accounts))
 	err := w.db.QueryEach(ctx, func(rows *sql.Rows) error {
 		var account vedette.AccountName
-		var term int64
+		var id int64
+		var term vedette.Term
+		var mark vedette.Mark
 		var k catalog.Feed
 		var r storedResource
-		err := rows.Scan(&account, &term, &k.KindID, &k.Namespace, &r.version, &r.plural, &r.singular, &r.shortNames, &r.namespaced)
+		err := rows.Scan(&account, &id, &term, &k.KindID, &k.Namespace, &mark, &r.version, &r.plural, &r.singular, &r.shortNames, &r.namespaced)
 		if _, known := found[account]; !known {
-			found[account] = storedDeclaration{vedette.Term(term), map[catalog.Feed]storedResource{}}
+			found[account] = storedDeclaration{id, term, map[catalog.Feed]storedResource{}, map[catalog.Feed]vedette.Mark{}}
 		}
-		found[account].feeds[k] = r
+		found[account].feeds[k], found[account].marks[k] = r, mark
 		return err
-	}, sqldb.Named("read what accounts have declared", `SELECT a.name, a.term, f.kind_id, f.namespace, f.version, f.plural, f.singular, f.short_names, f.namespaced
+	}, sqldb.Named("read what accounts have declared", `SELECT a.name, a.id, a.term, f.kind_id, f.namespace, f.mark, f.version, f.plural, f.singular, f.short_names, f.namespaced
 		FROM accounts a JOIN feeds f ON f.account_id = a.id WHERE `+condition.SQL), condition.Args...)
 	if err != nil {
 		return nil, err

@@ -37,23 +37,36 @@ type feedMarks struct {
 	held   vedette.Mark // empty for none
 }
 
-// holdMarks keeps the marks of a batch that changes nothing else, and reports whether it did. Feeds that are not declared, or have no mark
-// yet, are left to Commit.
-func (w *Writer) holdMarks(ctx context.Context, b *commit.Batch) (done bool, err error) {
-	if len(b.Feeds) == 0 || len(b.Upserts)+len(b.Deletes)+len(b.Drops) > 0 {
-		return false, nil
-	}
+// splitBookmarks separates the marks that need not be stored at once from what a batch changes.
+func splitBookmarks(b commit.Batch) (rest, bookmarks commit.Batch) {
+	bookmarks = commit.Batch{Account: b.Account, Term: b.Term}
+	rest = b
+	rest.Feeds = nil
 	for _, u := range b.Feeds {
-		if !u.IsRemembered || !isOnlyMark(u) || !sqldb.IsValidText(string(*u.Mark), sqldb.MaxVersion) {
-			return false, nil
+		if u.IsRemembered && u.Mark != nil {
+			bookmarks.Feeds = append(bookmarks.Feeds, commit.FeedUpdate{Feed: u.Feed, Mark: u.Mark})
+			u.Mark, u.IsRemembered = nil, false
+		}
+		if u != (commit.FeedUpdate{Feed: u.Feed}) {
+			rest.Feeds = append(rest.Feeds, u)
 		}
 	}
+	return rest, bookmarks
+}
+
+// commitBookmarks keeps marks in memory. Those of feeds that are not declared, or have no mark yet, are written as any other.
+func (w *Writer) commitBookmarks(ctx context.Context, b commit.Batch) error {
 	if !w.held.knows(b.Account, b.Term) {
 		if err := w.beginHolding(ctx, b.Account, b.Term); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return w.held.hold(b), nil
+	if w.held.hold(&b) {
+		return nil
+	}
+	_, err := w.commit(ctx, b)
+	w.held.noteCommit(&b, err)
+	return err
 }
 
 // beginHolding reads which feeds an account has, so that no other marks take memory.
@@ -65,14 +78,19 @@ func (w *Writer) beginHolding(ctx context.Context, account vedette.AccountName, 
 	if err != nil {
 		return err
 	}
-	a := &accountMarks{term: term, id: base.accountID, feeds: make(map[vedette.Feed]*feedMarks, len(base.covered))}
-	for key := range base.covered {
+	w.holdFor(account, term, base.accountID, base.covered, base.marks)
+	return nil
+}
+
+// holdFor lets the marks of an account be held.
+func (w *Writer) holdFor(account vedette.AccountName, term vedette.Term, id int64, feeds coverage, marks map[catalog.Feed]vedette.Mark) {
+	a := &accountMarks{term: term, id: id, feeds: make(map[vedette.Feed]*feedMarks, len(feeds))}
+	for key := range feeds {
 		if kind, known := w.kinds.CachedKind(key.KindID); known {
-			a.feeds[vedette.Feed{Kind: kind, Namespace: key.Namespace}] = &feedMarks{key: key, stored: base.marks[key]}
+			a.feeds[vedette.Feed{Kind: kind, Namespace: key.Namespace}] = &feedMarks{key: key, stored: marks[key]}
 		}
 	}
 	w.held.begin(account, a)
-	return nil
 }
 
 func (h *heldMarks) knows(account vedette.AccountName, term vedette.Term) bool {
@@ -106,7 +124,7 @@ func (h *heldMarks) hold(b *commit.Batch) bool {
 		return false
 	}
 	for _, u := range b.Feeds {
-		if f := a.feeds[u.Feed]; f == nil || f.stored == "" {
+		if f := a.feeds[u.Feed]; f == nil || f.stored == "" || !sqldb.IsValidText(string(*u.Mark), sqldb.MaxVersion) {
 			return false
 		}
 	}

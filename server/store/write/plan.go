@@ -249,12 +249,7 @@ func (w *Writer) collectFeedUpdates(ctx context.Context, p *plan) error {
 
 // isStored reports whether an update changes nothing: the mark of a bookmark is often the stored one where nothing changes.
 func isStored(u commit.FeedUpdate, mark vedette.Mark) bool {
-	return u.Mark != nil && *u.Mark == mark && isOnlyMark(u)
-}
-
-// isOnlyMark reports whether an update changes nothing but a mark.
-func isOnlyMark(u commit.FeedUpdate) bool {
-	return u == commit.FeedUpdate{Feed: u.Feed, Mark: u.Mark, IsRemembered: u.IsRemembered}
+	return u.Mark != nil && *u.Mark == mark && u == (commit.FeedUpdate{Feed: u.Feed, Mark: u.Mark})
 }
 
 // effect returns what a plan changes for readers.

@@ -27,14 +27,14 @@ type fleet struct {
 
 func newFleet(t *testing.T, s *store.Store) *fleet {
 	t.Helper()
-	f := &fleet{t: t, store: s}
-	for i := range manyAccounts {
+	f := &fleet{t: t, store: s, writers: make([]*storetest.Writer, manyAccounts)}
+	f.each(func(i int, _ *storetest.Writer) {
 		w := storetest.NewWriter(t, s, vedette.AccountName(fmt.Sprintf("account-%03d", i)), storetest.FeedOf(storetest.Pods), storetest.FeedOf(storetest.Services))
 		mark := vedette.Mark("5")
 		w.Commit(commit.Batch{Feeds: []commit.FeedUpdate{{Feed: storetest.FeedOf(storetest.Pods), Mark: &mark, State: vedette.FeedLive},
 			{Feed: storetest.FeedOf(storetest.Services), Mark: &mark, State: vedette.FeedLive}}})
-		f.writers = append(f.writers, w)
-	}
+		f.writers[i] = w
+	})
 	return f
 }
 
