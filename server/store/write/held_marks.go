@@ -46,10 +46,11 @@ func splitBookmarks(b commit.Batch) (rest, bookmarks commit.Batch) {
 		if u.IsRemembered && u.Mark != nil {
 			bookmarks.Feeds = append(bookmarks.Feeds, commit.FeedUpdate{Feed: u.Feed, Mark: u.Mark})
 			u.Mark, u.IsRemembered = nil, false
+			if u == (commit.FeedUpdate{Feed: u.Feed}) {
+				continue
+			}
 		}
-		if u != (commit.FeedUpdate{Feed: u.Feed}) {
-			rest.Feeds = append(rest.Feeds, u)
-		}
+		rest.Feeds = append(rest.Feeds, u)
 	}
 	return rest, bookmarks
 }
