@@ -159,7 +159,8 @@ func (q *queue) requeue(sent []*Change) {
 }
 
 // resumeFrom drops what the server has stored: all changes up to the last one with this
-// mark. The server may have forgotten bookmarks, which needs nothing to be sent again. It returns false and changes nothing if the queue cannot continue from the mark.
+// mark. The server may have forgotten bookmarks, which needs nothing to be sent again. It returns false
+// and changes nothing if the queue cannot continue from the mark.
 func (q *queue) resumeFrom(mark vedette.Mark) bool {
 	if mark == "" {
 		return false

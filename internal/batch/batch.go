@@ -1,5 +1,5 @@
-// Package batch executes calls of many callers together. A call that comes alone is executed at once. If many come, those of an interval are
-// executed at once, so that the work grows with time and not with the number of calls.
+// Package batch executes calls of many callers together. A call that comes alone is executed at once. If many come, those of an interval
+// are executed at once, so that the work grows with time and not with the number of calls.
 package batch
 
 import (
@@ -56,8 +56,8 @@ type call[T, R any] struct {
 // New returns a line without calls.
 func New[T, R any](cfg Config[T, R]) *Line[T, R] { return &Line[T, R]{cfg: cfg} }
 
-// Do executes a call, and returns when that has ended, so that nothing is done for a caller who has gone. A caller whose context ends before
-// the call has begun leaves at once.
+// Do executes a call, and returns when that has ended, so that nothing is done for a caller who has gone. A caller whose context ends
+// before the call has begun leaves at once.
 func (l *Line[T, R]) Do(ctx context.Context, item T) (R, error) {
 	c := &call[T, R]{ctx: ctx, item: item, begun: make(chan struct{}), ended: make(chan struct{})}
 	l.mu.Lock()

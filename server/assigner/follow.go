@@ -189,8 +189,8 @@ func (r *Registry) openOffers() int {
 	return r.fleet.Offered()
 }
 
-// offer offers an account to another server, which needs the marks of its feeds. An account that moves because this server drains waits until
-// its operations have ended.
+// offer offers an account to another server, which needs the marks of its feeds. An account that moves because this server drains waits
+// until its operations have ended.
 func (r *Registry) offer(e assignment.SendOffer) {
 	r.mu.Lock()
 	isBusy := r.isBusy

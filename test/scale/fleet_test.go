@@ -57,7 +57,7 @@ type share struct {
 func (s *share) agentOf(account int) int { return account % s.Agents }
 
 // processOf returns the number of the process that has an agent.
-func (s *share) processOf(agent int) int { return agent % s.Processes }
+func (s *share) processOf(number int) int { return number % s.Processes }
 
 // fleetProcess is what a process of agents does for the test. Its methods are called by package net/rpc.
 type fleetProcess struct {
@@ -143,9 +143,9 @@ type fleetCalls struct{ p *fleetProcess }
 type Nothing struct{}
 
 // Give lets an agent serve its accounts.
-func (c *fleetCalls) Give(agent int, accounts *int) error {
-	c.p.agents[agent].SetAccounts(context.Background(), c.p.accounts[agent])
-	*accounts = len(c.p.accounts[agent])
+func (c *fleetCalls) Give(number int, accounts *int) error {
+	c.p.agents[number].SetAccounts(context.Background(), c.p.accounts[number])
+	*accounts = len(c.p.accounts[number])
 	return nil
 }
 
@@ -265,17 +265,17 @@ func (a *agents) connect(socket string) bool {
 }
 
 // call calls a method of a process.
-func (a *agents) call(process int, method string, argument, result any) {
+func (a *agents) call(number int, method string, argument, result any) {
 	a.t.Helper()
-	if err := a.clients[process].Call(fleetService+"."+method, argument, result); err != nil {
-		a.t.Fatalf("%s of the agents' process %d: %v", method, process, err)
+	if err := a.clients[number].Call(fleetService+"."+method, argument, result); err != nil {
+		a.t.Fatalf("%s of the agents' process %d: %v", method, number, err)
 	}
 }
 
 // give lets an agent serve its accounts, and returns their number.
-func (a *agents) give(agent int) (accounts int) {
+func (a *agents) give(number int) (accounts int) {
 	a.t.Helper()
-	a.call(a.share.processOf(agent), "Give", agent, &accounts)
+	a.call(a.share.processOf(number), "Give", number, &accounts)
 	return accounts
 }
 

@@ -39,8 +39,8 @@ type Drop struct {
 type FeedUpdate struct {
 	Feed vedette.Feed
 	Mark *vedette.Mark // nil keeps the stored one
-	// IsRemembered means that the agent continues from Mark also if the one before is stored, because nothing has changed in between. So Mark is
-	// kept in memory until somebody else may need it.
+	// IsRemembered means that the agent continues from Mark also if the one before is stored, because nothing has changed in between. So Mark
+	// is kept in memory until somebody else may need it.
 	IsRemembered bool
 	State        vedette.FeedState
 	Message      string    // why the feed is failing or denied, for users; stored with State

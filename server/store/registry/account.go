@@ -365,7 +365,8 @@ func (row *acquiredRow) scan(from sqldb.Scanner) error {
 }
 
 func lockAcquired(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName) (row acquiredRow, err error) {
-	err = row.scan(tx.QueryRow(ctx, sqldb.Named("lock the acquired account", selectAcquired+`a.name = ?`+tx.Dialect.ForUpdate), string(account)))
+	lock := sqldb.Named("lock the acquired account", selectAcquired+`a.name = ?`+tx.Dialect.ForUpdate)
+	err = row.scan(tx.QueryRow(ctx, lock, string(account)))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNoAccount
 	}
@@ -392,7 +393,8 @@ type accountDetails struct {
 	isVisible   bool // readers of the account see what differs
 }
 
-// details compares what the new cacher reports about its account with the row. If RBAC hides the cluster's uid from it, the stored uid stays.
+// details compares what the new cacher reports about its account with the row. If RBAC hides the cluster's uid from it, the stored uid
+// stays.
 func (row *acquiredRow) details(h CacherClaim) (d accountDetails, err error) {
 	if h.Account == nil {
 		return accountDetails{isStored: true}, nil
@@ -535,8 +537,8 @@ func (r *Registry) flushLastSeenOfHeld(ctx context.Context, where string, args .
 	return len(ids) > 0, err
 }
 
-// flushLastSeenOf flushes the LastSeen of accounts. It leaves out those that are locked: who acquires an account does it too. It never waits
-// for a lock, so that it does not wait for somebody who waits for it.
+// flushLastSeenOf flushes the LastSeen of accounts. It leaves out those that are locked: who acquires an account does it too. It never
+// waits for a lock, so that it does not wait for somebody who waits for it.
 func flushLastSeenOf(ctx context.Context, tx *sqldb.Tx, ids []int64) error {
 	var locked []int64
 	in := tx.Dialect.In("id", ids)

@@ -22,7 +22,8 @@ const (
 )
 
 // Together returns how accounts that move at once are handled: by many, or, if that does not handle one, by alone.
-func Together[T, R any](many func(context.Context, []T) ([]batch.Outcome[R], error), alone func(context.Context, T) (R, error)) batch.Config[T, R] {
+func Together[T, R any](many func(context.Context, []T) ([]batch.Outcome[R], error),
+	alone func(context.Context, T) (R, error)) batch.Config[T, R] {
 	return batch.Config[T, R]{Max: maxTogether, Interval: togetherInterval, MaxRunning: maxRunning, Together: many, Alone: alone}
 }
 
@@ -62,8 +63,8 @@ func validNames[T ~string](names []T) (texts []string) {
 	return texts
 }
 
-// acquireMany acquires accounts in one transaction. It leaves out those that are locked, and those of which more changes than the cacher. So
-// it waits for nobody, and all that it does is certain to succeed for all, or for none.
+// acquireMany acquires accounts in one transaction. It leaves out those that are locked, and those of which more changes than the cacher.
+// So it waits for nobody, and all that it does is certain to succeed for all, or for none.
 func (r *Registry) acquireMany(ctx context.Context, calls []acquisition) (outcomes []batch.Outcome[vedette.Term], err error) {
 	err = r.db.WriteLowPriority(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		outcomes, err = acquireMany(ctx, tx, calls)

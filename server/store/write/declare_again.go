@@ -21,7 +21,8 @@ type storedDeclaration struct {
 
 // isDeclared reports whether an account has declared the same feeds before, as an agent does that connects again: then there is nothing to
 // write. The account is locked. It is read together with others, because thousands of agents may connect again at once.
-func (w *Writer) isDeclared(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []commit.DeclaredFeed) (bool, error) {
+func (w *Writer) isDeclared(ctx context.Context, account vedette.AccountName, term vedette.Term, feeds []commit.DeclaredFeed) (
+	bool, error) {
 	if w.locks.IsUncertain(account) { // an earlier transaction may still commit
 		return false, nil
 	}

@@ -139,15 +139,22 @@ type lockedAccount struct {
 	term vedette.Term
 }
 
-// lockFreeAccounts locks those of some accounts that nobody else has locked.
+// lockFreeAccounts locks those of some accounts that nobody else has locked. On a Galera cluster it writes their rows, because a lock is
+// seen by one node only.
 func lockFreeAccounts(ctx context.Context, tx *sqldb.Tx, condition sqldb.Condition) (map[vedette.AccountName]lockedAccount, error) {
 	locked := map[vedette.AccountName]lockedAccount{}
+	var ids []int64
 	err := tx.QueryEach(ctx, func(rows *sql.Rows) error {
 		var name vedette.AccountName
 		var row lockedAccount
 		err := rows.Scan(&row.id, &name, &row.term)
 		locked[name] = row
+		ids = append(ids, row.id)
 		return err
 	}, sqldb.Named("lock accounts", `SELECT id, name, term FROM accounts WHERE `+condition.SQL+` ORDER BY name`+tx.Dialect.SkipLocked), condition.Args...)
-	return locked, err
+	if err != nil || len(ids) == 0 {
+		return locked, err
+	}
+	in := tx.Dialect.In("id", ids)
+	return locked, tx.WriteToLock(ctx, sqldb.Named("write the locks of accounts", `UPDATE accounts SET locks = locks + 1 WHERE `+in.SQL), in.Args...)
 }
