@@ -478,7 +478,8 @@ func (b *Box) Open(name vedette.AccountName, term vedette.Term, marks map[vedett
 			continue
 		}
 		q.clear()
-		q.acked, q.stored, q.suspended = marks[feed], marks[feed], true
+		q.acked, q.stored = marks[feed], marks[feed]
+		q.suspended = true
 		restart[feed] = marks[feed]
 	}
 	for feed, mark := range marks {

@@ -79,7 +79,8 @@ func (f *fleet) expectAcquired(isAcquired func(i int) bool) {
 		claim, state := f.claim(i), vedette.FeedPending
 		wantTerm := w.Term + 1
 		if !isAcquired(i) {
-			claim, state, wantTerm = registry.CacherClaim{Agent: "agent-1", Server: "server-1"}, vedette.FeedLive, w.Term
+			claim = registry.CacherClaim{Agent: "agent-1", Server: "server-1"}
+			state, wantTerm = vedette.FeedLive, w.Term
 		}
 		feed := storetest.FeedStatus(f.t, f.store, w.Account, storetest.FeedOf(storetest.Pods))
 		if row.Term != wantTerm || row.Holder != claim.Agent || row.Server != claim.Server || feed.State != state || feed.Mark != "5" {
