@@ -84,6 +84,37 @@ func (s *Store) WriteThrough(ctx context.Context, account vedette.AccountName, t
 	return d.WriteThrough(ctx, account, term, o, end)
 }
 
+// RemoveAbsent is write.Writer.RemoveAbsent.
+func (s *Store) RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence, uid string,
+	end *history.Operation) (changes []commit.Change, ended bool, err error) {
+	d, err := s.of(ctx, account)
+	if err != nil {
+		return nil, false, err
+	}
+	return d.RemoveAbsent(ctx, account, term, absent, uid, end)
+}
+
+// StoreMarks is write.Writer.StoreMarks.
+func (s *Store) StoreMarks(ctx context.Context, account vedette.AccountName) error {
+	d, err := s.of(ctx, account)
+	if err != nil {
+		return err
+	}
+	return d.StoreMarks(ctx, account)
+}
+
+// OnSettled is write.Writer.OnSettled for all databases.
+func (s *Store) OnSettled(publish func([]commit.Change)) {
+	for _, d := range s.all() {
+		d.OnSettled(publish)
+	}
+}
+
+// RunSettling is write.Writer.RunSettling for all databases.
+func (s *Store) RunSettling(ctx context.Context) error {
+	return s.tellAll(ctx, func(ctx context.Context, d *database) error { return d.RunSettling(ctx) })
+}
+
 // RemoveThrough is write.Writer.RemoveThrough.
 func (s *Store) RemoveThrough(ctx context.Context, account vedette.AccountName, term vedette.Term, key vedette.Key, uid string,
 	end *history.Operation) (changes []commit.Change, ended bool, err error) {

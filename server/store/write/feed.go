@@ -63,7 +63,7 @@ func (w *Writer) BeginSnapshot(ctx context.Context, account vedette.AccountName,
 	held := w.held.clear(account, feed) // newer than what is stored
 	var mark string
 	err = w.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		mark, err = beginFeed(ctx, tx, account, term, key)
+		mark, err = beginFeed(ctx, tx, account, term, key, held)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = noFeed(feed)
 		}
@@ -72,7 +72,7 @@ func (w *Writer) BeginSnapshot(ctx context.Context, account vedette.AccountName,
 	if err != nil {
 		return w.db.WrapError(action, err)
 	}
-	w.writeThrough.BeginSnapshot(account, feed, cmp.Or(held, vedette.Mark(mark)))
+	w.writeThrough.BeginSnapshot(account, feed, vedette.Mark(mark))
 	return nil
 }
 
@@ -95,9 +95,9 @@ func (w *Writer) lockFeed(ctx context.Context, action string, account vedette.Ac
 	return catalog.Feed{KindID: kindID, Namespace: feed.Namespace}, unlock, nil
 }
 
-// beginFeed returns the mark that it clears, or that of before if the snapshot starts over.
-func beginFeed(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, term vedette.Term, feed catalog.Feed) (mark string,
-	err error) {
+// beginFeed returns the mark that it clears, or that of before if the snapshot starts over. If a bookmark was held, that is the mark.
+func beginFeed(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, term vedette.Term, feed catalog.Feed, held vedette.Mark) (
+	mark string, err error) {
 	id, err := registry.LockAccountRow(ctx, tx, account, term)
 	if err != nil {
 		return "", err
@@ -107,6 +107,7 @@ func beginFeed(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, t
 	if err != nil {
 		return "", err
 	}
+	mark = cmp.Or(string(held), mark)
 	if err := registry.FlushFeedLastSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.KindID,
 		feed.Namespace); err != nil {
 		return "", err
