@@ -85,7 +85,7 @@ RACE := -race '-gcflags=github.com/klauspost/compress/...=-d=checkptr=0' \
 # The packages that take longest begin first, the longest before the others, so that none of them is alone at the end. Many tests
 # wait, so one more package than there are processors runs at a time, and twice as many tests of a
 # package as there are processors.
-LONGEST := ./test/convergence ./test/hostile ./test/journey ./server/store ./agent/operate ./server/clouddriver ./agent/watch ./test/beside ./test/docs
+LONGEST := ./test/convergence ./test/servers ./test/hostile ./test/journey ./server/store ./agent/operate ./server/clouddriver ./agent/watch ./test/beside ./test/docs
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 PACKAGES_AT_ONCE ?= $(shell expr $(PROCESSORS) + 1)
 TESTS_AT_ONCE ?= $(shell expr $(PROCESSORS) '*' 2)

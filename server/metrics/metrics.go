@@ -149,7 +149,8 @@ func (m *Metrics) addStore() {
 	m.State.DiskSize = m.SampledGauge("vedette_server_database_disk_size_bytes", "Size of the file system of a SQLite database.")
 	m.State.ShardAnswers = m.SampledGauge("vedette_server_shard_answers",
 		"1 while a database of sql.shards answers, otherwise 0: its accounts can neither be read nor written then.", "shard")
-	m.State.ShardWritable = m.SampledGauge("vedette_server_shard_writable", "1 while a database of sql.shards takes writes, otherwise 0.", "shard")
+	m.State.ShardWritable = m.SampledGauge("vedette_server_shard_writable",
+		"1 while a database of sql.shards takes writes, otherwise 0.", "shard")
 	m.State.PoolOpen = m.SampledGauge("vedette_server_database_connections", "Open connections to the database. SQLite has two pools, read and write; others have write only, and one for each database of sql.shards.", "pool")
 	m.State.PoolInUse = m.SampledGauge("vedette_server_database_connections_in_use", "Connections to the database that are in use.", "pool")
 	m.State.PoolLimit = m.SampledGauge("vedette_server_database_connections_limit",

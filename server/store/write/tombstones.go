@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-io/vedette/server/store/writethrough"
 )
 
-// storeTombstones stores in the transaction that removes an object that it is gone, so that whichever server writes the account next knows it. The
-// time is that of the database, which all servers share.
+// storeTombstones stores in the transaction that removes an object that it is gone, so that whichever server writes the account
+// next knows it. The time is that of the database, which all servers share.
 func (p *plan) storeTombstones(ctx context.Context, tx *sqldb.Tx) error {
 	stored := map[string]bool{}
 	for _, uid := range p.tombstones {
