@@ -55,14 +55,15 @@ func splitBookmarks(b commit.Batch) (rest, bookmarks commit.Batch) {
 	return rest, bookmarks
 }
 
-// commitBookmarks keeps marks in memory. Those of feeds that are not declared, or have no mark yet, are written as any other.
+// commitBookmarks keeps marks in memory. Those of feeds that are not declared, or have no mark yet, are written as any other. So are those
+// of an account of which operations have written something that its feeds have not reported: marks end what is known of that.
 func (w *Writer) commitBookmarks(ctx context.Context, b commit.Batch) error {
 	if !w.held.knows(b.Account, b.Term) {
 		if err := w.beginHolding(ctx, b.Account, b.Term); err != nil {
 			return err
 		}
 	}
-	if w.held.hold(&b) {
+	if !w.writeThrough.Knows(b.Account) && w.held.hold(&b) {
 		return nil
 	}
 	_, err := w.commit(ctx, b)

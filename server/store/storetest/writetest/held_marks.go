@@ -64,6 +64,17 @@ var HeldMarks = map[string]func(*testing.T, *store.Store){
 		b.store()
 		b.want("stored twice", "9")
 	},
+	"a bookmark is stored while the account has objects that only operations have reported": func(t *testing.T, s *store.Store) {
+		b := newBookmarks(t, s)
+		w := podWriter{b.Writer}
+		w.writePodThrough("web", 10)
+		b.bookmark(storetest.Pods, "7")
+		b.want("the feed may report what was before", "7")
+		b.bookmark(storetest.Pods, "12")
+		b.want("the feed reports nothing older any more", "12")
+		b.bookmark(storetest.Pods, "13")
+		b.want("held", "12")
+	},
 	"a later change replaces a bookmark": func(t *testing.T, s *store.Store) {
 		b := newBookmarks(t, s)
 		b.bookmark(storetest.Pods, "7")
