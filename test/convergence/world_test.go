@@ -179,7 +179,7 @@ const serverConfig = `
 dataDir: "%s"
 server: {port: %d}
 grpc: {server: {port: %d}}
-sql: {url: "%s", shards: [%s]}
+sql: {url: "%s"%s}
 agents: {heartbeatSeconds: 1}
 accounts: {gracePeriod: %s}
 logging: {level: debug}
@@ -187,11 +187,11 @@ logging: {level: debug}
 
 func (w *world) startServer(s topology) {
 	rest, grpc := freePort(w.t), freePort(w.t)
-	shards := ""
+	further := ""
 	if w.db.shard != nil {
-		shards = fmt.Sprintf("{name: other, url: %q}", w.db.shard.url)
+		further = fmt.Sprintf(", shards: [{name: other, url: %q}]", w.db.shard.url)
 	}
-	config := w.write("server.yml", fmt.Sprintf(serverConfig, w.dir, rest, grpc, w.db.url, shards, s.grace))
+	config := w.write("server.yml", fmt.Sprintf(serverConfig, w.dir, rest, grpc, w.db.url, further, s.grace))
 	w.serverAddress, w.rest = fmt.Sprintf("127.0.0.1:%d", grpc), fmt.Sprintf("http://127.0.0.1:%d", rest)
 	w.server = w.start("server", "vedette-server", "--config", config)
 }
