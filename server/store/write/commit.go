@@ -123,6 +123,11 @@ func (w *Writer) takeChunk(ctx context.Context, prepared *preparedBatch) (b comm
 
 // filterStale removes from a batch what is older than what operations wrote through.
 func (w *Writer) filterStale(ctx context.Context, b *commit.Batch, base *baseline) *writethrough.Filtered {
+	for _, u := range b.Feeds {
+		if key, err := w.resolveFeedKey(ctx, u.Feed, base.covered); err == nil && u.Mark != nil {
+			w.writeThrough.NoteMark(b.Account, u.Feed, base.marks[key], *u.Mark)
+		}
+	}
 	out := w.writeThrough.Filter(b.Account, *b, writethrough.Database{
 		IsDeclared: func(key vedette.Key) bool { // another server may have declared other feeds meanwhile
 			_, err := w.resolveRowKey(ctx, key, base.covered)
@@ -132,7 +137,8 @@ func (w *Writer) filterStale(ctx context.Context, b *commit.Batch, base *baselin
 			k, err := w.resolveRowKey(ctx, key, base.covered)
 			row, exists := base.existing[k]
 			feed, _ := base.covered.of(k)
-			if err != nil || !exists || !writethrough.IsNewer(row.version, base.marks[feed]) {
+			if err != nil || !exists || !writethrough.IsNewer(row.version, base.marks[feed]) ||
+				!w.writeThrough.IsOrdered(b.Account, vedette.Feed{Kind: key.Kind, Namespace: feed.Namespace}) {
 				return "", ""
 			}
 			return codec.UnpackUID(row.uid), row.version

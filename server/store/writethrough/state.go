@@ -20,6 +20,9 @@ type State struct {
 	mu       sync.Mutex
 	accounts map[vedette.AccountName]*account
 	informed map[vedette.AccountName]vedette.Term // since which term all tombstones of an account are known
+	// unordered are feeds whose marks have gone back without a snapshot, as of an API server that does not keep its objects and counts
+	// anew. A version that is newer than such a mark says nothing.
+	unordered map[vedette.AccountName]map[vedette.Feed]bool
 }
 
 type account struct {
@@ -251,6 +254,30 @@ func (s *State) Forget(name vedette.AccountName) {
 	defer s.mu.Unlock()
 	delete(s.accounts, name)
 	delete(s.informed, name)
+	delete(s.unordered, name)
+}
+
+// NoteMark notes that a batch moves the mark of a feed.
+func (s *State) NoteMark(name vedette.AccountName, feed vedette.Feed, from, to vedette.Mark) {
+	if !IsNewer(string(from), to) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unordered == nil {
+		s.unordered = map[vedette.AccountName]map[vedette.Feed]bool{}
+	}
+	if s.unordered[name] == nil {
+		s.unordered[name] = map[vedette.Feed]bool{}
+	}
+	s.unordered[name][feed] = true
+}
+
+// IsOrdered reports whether the marks of a feed have never gone back, as far as this process knows.
+func (s *State) IsOrdered(name vedette.AccountName, feed vedette.Feed) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.unordered[name][feed]
 }
 
 // Disconnect notes that an account's agent has disconnected. What is known is kept for

@@ -256,6 +256,10 @@ var WriteThrough = map[string]func(*testing.T, *store.Store){
 		w.moveToAnotherServer()
 		w.commitLive(3, pod("web", 3))
 		w.expectPods("web@3")
+		w.commitLive(9, pod("api", 9))
+		w.commitLive(4, pod("web", 4))
+		w.commitLive(5, pod("api", 5)) // which is stored in a newer version than the mark
+		w.expectPods("api@5", "web@4")
 	},
 	"a cluster that has gone back has what operations deleted": func(t *testing.T, s *store.Store) {
 		w := newLivePodWriter(t, s, 5)
