@@ -15,6 +15,7 @@
 # make verify-deck SPINNAKER=DIR DECK=DIR   shows Deck in a browser while an account moves
 # make chart     tests the Helm chart, with an API server
 # make upgrade   runs the version before and this one together
+# make shards    runs the store's suite on several databases of servers
 # make replication  tests databases of several machines: Galera, Patroni, PgBouncer, HAProxy; as root
 # make kubernetes-versions   tests against each Kubernetes that can be built
 # make terraform   tests the module for Terraform, with OpenTofu
@@ -39,7 +40,7 @@ LDFLAGS := -s -w -X github.com/vedette-io/vedette/internal/version.version=$(VER
 export CGO_ENABLED ?= 0
 LINT := go tool -modfile=tools/golangci-lint.mod golangci-lint
 
-.PHONY: fleet-servers replication bench-replication chart chart-node terraform rbac upgrade kubernetes-versions all help build demo quick test test-databases test-vault controlplane prometheus convergence chaos hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint assignments fmt generate verify-generate release push bench bench-ops bench-api clean
+.PHONY: shards fleet-servers replication bench-replication chart chart-node terraform rbac upgrade kubernetes-versions all help build demo quick test test-databases test-vault controlplane prometheus convergence chaos hostile move differential verify-clouddriver verify-spinnaker verify-beside verify-deck lint assignments fmt generate verify-generate release push bench bench-ops bench-api clean
 
 all: build lint test
 
@@ -112,6 +113,10 @@ SKEW ?= 0s
 OBJECTS ?= 50000
 convergence: controlplane test-databases
 	go test ./test/convergence -run 'TestConvergence|TestLargeResync|TestStaleDataIsMarkedStale' -timeout 24h -seeds $(SEEDS) -from $(FROM) -skew $(SKEW) -objects $(OBJECTS) $(if $(DB),-db $(DB)) -v
+
+# The store's suite with accounts spread over several databases of servers. make test runs it on several of SQLite.
+shards: test-databases
+	go test ./server/store -count=1 -timeout 1h -run 'TestSeveralPostgreSQL|TestPostgreSQLAndMariaDB' -shards -v
 
 # Three servers on one database after the other, agents, control planes and clients, with everything failing at random, for TIME. SEED is that of
 # the first round; the time of day if not given. DB=postgres restricts it to one database.

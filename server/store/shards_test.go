@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -33,7 +34,11 @@ func TestSeveralSQLite(t *testing.T) {
 	})
 }
 
+// onServers makes the suite run on several databases of servers, too, which takes some ten minutes (make shards).
+var onServers = flag.Bool("shards", false, "also run the suite on several PostgreSQL and MariaDB databases")
+
 func TestSeveralPostgreSQL(t *testing.T) {
+	skipUnlessOnServers(t)
 	suite.Run(t, func(t *testing.T) *store.Store {
 		return storetest.OpenConfig(t, sqldb.Config{URL: databases.PostgreSQL(t), Shards: []sqldb.Shard{{Name: "b", URL: databases.PostgreSQL(t)}}})
 	})
@@ -41,9 +46,17 @@ func TestSeveralPostgreSQL(t *testing.T) {
 
 // TestPostgreSQLAndMariaDB runs the suite on databases of two kinds.
 func TestPostgreSQLAndMariaDB(t *testing.T) {
+	skipUnlessOnServers(t)
 	suite.Run(t, func(t *testing.T) *store.Store {
 		return storetest.OpenConfig(t, sqldb.Config{URL: databases.PostgreSQL(t), Shards: []sqldb.Shard{{Name: "b", URL: databases.MariaDB(t)}}})
 	})
+}
+
+func skipUnlessOnServers(t *testing.T) {
+	t.Helper()
+	if !*onServers {
+		t.Skip("only with -shards; TestSeveralSQLite runs the same suite")
+	}
 }
 
 // first are the methods that are of the first database, and why. All others of the parts are methods of Store, too.
