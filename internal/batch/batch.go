@@ -1,5 +1,5 @@
-// Package batch executes calls of many callers together. A call that comes alone is executed at once. If many come, those of an interval
-// are executed at once, so that the work grows with time and not with the number of calls.
+// Package batch executes calls of many callers together. As long as few come, each is executed at once. If many come, those of an interval
+// are executed together, so that the work grows with time and not with the number of calls.
 package batch
 
 import (
@@ -26,6 +26,8 @@ type Config[T, R any] struct {
 	Interval time.Duration
 	// MaxRunning is the number of batches that are executed at a time.
 	MaxRunning int
+	// Few is how many calls of an interval are executed at once, unless more came in the interval before. With 0, only the first one is.
+	Few int
 	// Together executes calls, and returns the outcome of each. After an error, nothing may have been done or all, and each call is executed
 	// alone. The context ends when that of each caller has ended; it has no values.
 	Together func(ctx context.Context, calls []T) ([]Outcome[R], error)
@@ -42,6 +44,10 @@ type Line[T, R any] struct {
 	running int
 	began   time.Time // when the last batch began
 	timer   *time.Timer
+
+	counted time.Time // when the interval began in which calls are counted
+	calls   int
+	isBusy  bool // more than Few came in the interval before
 }
 
 // call is a call that waits or is executed.
@@ -62,6 +68,7 @@ func (l *Line[T, R]) Do(ctx context.Context, item T) (R, error) {
 	c := &call[T, R]{ctx: ctx, item: item, begun: make(chan struct{}), ended: make(chan struct{})}
 	l.mu.Lock()
 	l.waiting = append(l.waiting, c)
+	l.countLocked(time.Now())
 	l.beginLocked()
 	l.mu.Unlock()
 	select {
@@ -92,10 +99,22 @@ func (l *Line[T, R]) leave(c *call[T, R]) bool {
 	return false
 }
 
+// countLocked counts a call.
+func (l *Line[T, R]) countLocked(now time.Time) {
+	if passed := now.Sub(l.counted); passed >= l.cfg.Interval {
+		l.isBusy = l.calls > l.cfg.Few && passed < 2*l.cfg.Interval
+		l.counted, l.calls = now, 0
+	}
+	l.calls++
+}
+
+// areFewLocked reports whether calls need not wait for others.
+func (l *Line[T, R]) areFewLocked() bool { return !l.isBusy && l.calls <= l.cfg.Few }
+
 // beginLocked begins the next batch, now or when it is due. Batches that end, and timers, call it again.
 func (l *Line[T, R]) beginLocked() {
 	for len(l.waiting) > 0 && l.running < l.cfg.MaxRunning {
-		if wait := l.cfg.Interval - time.Since(l.began); wait > 0 && !l.began.IsZero() && len(l.waiting) < l.cfg.Max {
+		if wait := l.cfg.Interval - time.Since(l.began); wait > 0 && !l.began.IsZero() && len(l.waiting) < l.cfg.Max && !l.areFewLocked() {
 			l.scheduleLocked(wait)
 			return
 		}

@@ -17,6 +17,8 @@ import (
 const (
 	maxTogether      = 100 // accounts in one transaction
 	togetherInterval = 50 * time.Millisecond
+	// fewTogether come one after the other without delay: a few agents that connect gain nothing by waiting.
+	fewTogether = 16
 	// maxRunning is more than one, because a connection that hangs must not stop all accounts.
 	maxRunning = 4
 )
@@ -24,7 +26,7 @@ const (
 // Together returns how accounts that move at once are handled: by many, or, if that does not handle one, by alone.
 func Together[T, R any](many func(context.Context, []T) ([]batch.Outcome[R], error),
 	alone func(context.Context, T) (R, error)) batch.Config[T, R] {
-	return batch.Config[T, R]{Max: maxTogether, Interval: togetherInterval, MaxRunning: maxRunning, Together: many, Alone: alone}
+	return batch.Config[T, R]{Max: maxTogether, Interval: togetherInterval, MaxRunning: maxRunning, Few: fewTogether, Together: many, Alone: alone}
 }
 
 // acquisition is a call of Acquire.
