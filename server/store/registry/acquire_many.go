@@ -26,7 +26,8 @@ const (
 // Together returns how accounts that move at once are handled: by many, or, if that does not handle one, by alone.
 func Together[T, R any](many func(context.Context, []T) ([]batch.Outcome[R], error),
 	alone func(context.Context, T) (R, error)) batch.Config[T, R] {
-	return batch.Config[T, R]{Max: maxTogether, Interval: togetherInterval, MaxRunning: maxRunning, Few: fewTogether, Together: many, Alone: alone}
+	return batch.Config[T, R]{Max: maxTogether, Interval: togetherInterval, MaxRunning: maxRunning, Few: fewTogether,
+		Together: many, Alone: alone}
 }
 
 // acquisition is a call of Acquire.
