@@ -150,8 +150,8 @@ const maxRecreations = 3
 // absenceTimeout is how long an operation that has found nothing may take to find out since when that is so.
 const absenceTimeout = 2 * time.Second
 
-// proveAbsence returns a version at which there is no object, which is empty if that cannot be known, or the object that was
-// created meanwhile. The 404 of an object has no resourceVersion. That of a list is of the state that the list shows. See
+// proveAbsence lists the objects with the name of p. If there is none, it returns the resourceVersion of the list; it is empty if the
+// list does not show that. If there is one, it was created since, and proveAbsence returns that. The 404 of an object has no resourceVersion. That of a list is of the state that the list shows. See
 // docs/decisions/0199-a-deletion-says-what-is-gone.md.
 func (r *run) proveAbsence(ctx context.Context, p request.Path) (version string, created listedMeta) {
 	ctx, cancel := context.WithTimeout(ctx, absenceTimeout)
@@ -175,7 +175,7 @@ func (r *run) proveAbsence(ctx context.Context, p request.Path) (version string,
 	return meta.Version, listedMeta{}
 }
 
-// absence returns that there is no object; nil if that cannot be known, or if there is one.
+// absence returns up to which resourceVersion the object is gone; nil if it exists, or if the list does not show that.
 func (r *run) absence(ctx context.Context, p request.Path) *vedette.Absence {
 	version, _ := r.proveAbsence(ctx, p)
 	if version == "" {
@@ -236,7 +236,7 @@ func (r *run) requestDelete(ctx context.Context, p request.Path, a vedette.Delet
 	return v, err
 }
 
-// isObjectMissing reports whether there is no object, although its kind is served.
+// isObjectMissing reports whether an error says that the API server has the kind, and not the object.
 func isObjectMissing(err error) bool {
 	return request.IsNotFound(err) && !request.IsKindNotFound(err)
 }

@@ -146,12 +146,12 @@ func (r *Registry) followOnce(ctx context.Context, server vedette.ServerID) erro
 			return err
 		}
 		r.following.note(server, time.Now())
-		r.handleTold(server, told)
+		r.handleMessage(server, told)
 	}
 }
 
-// handleTold handles a message of another server.
-func (r *Registry) handleTold(server vedette.ServerID, told Told) {
+// handleMessage handles a message of another server.
+func (r *Registry) handleMessage(server vedette.ServerID, told Told) {
 	r.step(assignment.PeerTold{Server: server, Agents: told.Agents, Left: told.Left, Accounts: told.Accounts, IsDraining: told.IsDraining})
 	for _, o := range told.Offers {
 		r.step(assignment.Offered{Server: server, Offer: o})

@@ -26,7 +26,7 @@ type storedFreshness struct {
 
 // databaseFreshness is what is stored in one database.
 type databaseFreshness struct {
-	ended []registry.LastSeen // not yet told to shared
+	ended []registry.LastSeen // that were not passed to shared yet
 
 	mu     sync.Mutex      // held while it is stored
 	shared sharedFreshness // guarded by mu

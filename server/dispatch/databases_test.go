@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-io/vedette/server/store/history"
 )
 
-// hangingStore answers when it is told to.
+// hangingStore is a store whose calls return when the test lets them.
 type hangingStore struct{ answer chan struct{} }
 
 func (h hangingStore) EndOperations(context.Context, []history.Operation) error {
