@@ -55,8 +55,9 @@ type Outcome struct {
 	// if DeleteArgs.KnownUID named it. The store needs them to distinguish a deleted
 	// object from a new one with the same name.
 	UIDs []string
-	// Absent says of the object that the operation names up to which version it is gone; nil if that is not known, or if the object
-	// is there. If a delete found none, whoever deleted it may not have been answered, and its feed may not have reported that yet.
+	// Absent is up to which resourceVersion the object that the operation names is gone; nil if that is not known, or if the object
+	// exists. A delete that finds no object needs it: another operation may have deleted the object, and neither its
+	// outcome nor the feed may have reached the store.
 	Absent *Absence
 	// Unchanged is true if an apply is known to have changed nothing. It is false if
 	// that is unknown: see ApplyArgs.Compare.
