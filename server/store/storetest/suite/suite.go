@@ -2,6 +2,7 @@
 package suite
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/vedette-io/vedette/server/store"
@@ -14,9 +15,9 @@ import (
 	"github.com/vedette-io/vedette/server/store/storetest/writetest"
 )
 
-// Run runs the suite, in parallel. Each call of open must return a store with an empty database of
-// its own.
-func Run(t *testing.T, open func(t *testing.T) *store.Store) {
+// Run runs the suite, in parallel; if groups are named, only these. Each call of open must return a store with an empty
+// database of its own.
+func Run(t *testing.T, open func(t *testing.T) *store.Store, groups ...string) {
 	t.Parallel()
 	for _, group := range []struct {
 		name  string
@@ -30,6 +31,9 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"inventory", readtest.Inventory},
 		{"operations", historytest.Operations}, {"tasks", taskstest.Tasks}, {"upstream answers", lastanswerstest.UpstreamAnswers},
 	} {
+		if len(groups) > 0 && !slices.Contains(groups, group.name) {
+			continue
+		}
 		for name, test := range group.tests {
 			t.Run(group.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
