@@ -24,7 +24,7 @@ func (s *Server) shareDatabase(v *services) {
 	v.members = membership.New(membership.Config{Self: s.cfg.ID, Store: v.store, Log: s.log, OnEnded: ended,
 		Release: func(ctx context.Context) error { return s.releaseEnded(ctx, v.store) }})
 	v.assignments.Share(assigner.Sharing{Servers: v.members, IsAlive: v.members.IsAlive,
-		Listen: func(ctx context.Context, to vedette.ServerID) (func() (assigner.Told, error), error) {
+		Listen: func(ctx context.Context, to vedette.ServerID) (func() (assigner.Update, error), error) {
 			return v.peers.client.Listen(ctx, to)
 		}})
 	v.coherence = coherence.New(coherence.Config{Token: v.store.ServerToken(), Servers: v.members, WantsChanges: v.hub.HasSubscribers,

@@ -143,8 +143,8 @@ func (r *Registry) executeOne(e assignment.Effect) {
 // executeForServers executes an effect that concerns other servers.
 func (r *Registry) executeForServers(e assignment.Effect) {
 	switch e := e.(type) {
-	case assignment.Tell:
-		r.teller.tell(e)
+	case assignment.SendUpdate:
+		r.updater.enqueue(e)
 	case assignment.SendOffer:
 		r.offer(e)
 	case assignment.Decline:

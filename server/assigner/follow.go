@@ -27,7 +27,7 @@ type Sharing struct {
 	IsAlive func(context.Context, vedette.ServerID) bool
 	// Listen opens a stream of another server's agents and accounts, until its context ends. The function that it returns waits for the
 	// next message.
-	Listen func(ctx context.Context, server vedette.ServerID) (next func() (Told, error), err error)
+	Listen func(ctx context.Context, server vedette.ServerID) (next func() (Update, error), err error)
 }
 
 // following are the servers that this one listens to.
@@ -140,30 +140,30 @@ func (r *Registry) followOnce(ctx context.Context, server vedette.ServerID) erro
 	defer r.following.note(server, time.Time{})
 	for {
 		silence := time.AfterFunc(assignment.PeerTimeout, cancel)
-		told, err := next()
+		update, err := next()
 		silence.Stop()
 		if err != nil {
 			return err
 		}
 		r.following.note(server, time.Now())
-		r.handleMessage(server, told)
+		r.handleMessage(server, update)
 	}
 }
 
 // handleMessage handles a message of another server.
-func (r *Registry) handleMessage(server vedette.ServerID, told Told) {
-	r.step(assignment.PeerTold{Server: server, Agents: told.Agents, Left: told.Left, Accounts: told.Accounts, IsDraining: told.IsDraining})
-	for _, o := range told.Offers {
+func (r *Registry) handleMessage(server vedette.ServerID, update Update) {
+	r.step(assignment.PeerUpdated{Server: server, Agents: update.Agents, Left: update.Left, Accounts: update.Accounts, IsDraining: update.IsDraining})
+	for _, o := range update.Offers {
 		r.step(assignment.Offered{Server: server, Offer: o})
 	}
-	for _, d := range told.Declined {
+	for _, d := range update.Declined {
 		r.step(assignment.Declined{Server: server, Account: d.Account, Number: d.Number})
 	}
 }
 
 // Drain makes the registry give its accounts to agents of other servers, and take none of theirs. It does not wait.
 func (r *Registry) Drain() {
-	r.teller.drain()
+	r.updater.drain()
 	r.step(assignment.Draining{})
 }
 
@@ -200,7 +200,7 @@ func (r *Registry) offer(e assignment.SendOffer) {
 		if !isHeld {
 			r.storeMarks(ctx, e.Account)
 		}
-		if isHeld || !r.teller.send(e.Server, func(l *Listener) { l.offers = append(l.offers, e.Offer) }) {
+		if isHeld || !r.updater.send(e.Server, func(l *Listener) { l.offers = append(l.offers, e.Offer) }) {
 			r.step(assignment.Declined{Server: e.Server, Account: e.Account, Number: e.Number, IsBusy: isHeld})
 		}
 	})
@@ -208,5 +208,5 @@ func (r *Registry) offer(e assignment.SendOffer) {
 
 // decline tells another server that its offer is not taken. If it is not there, its offer expires.
 func (r *Registry) decline(e assignment.Decline) {
-	r.teller.send(e.Server, func(l *Listener) { l.declined = append(l.declined, Declined{e.Account, e.Number}) })
+	r.updater.send(e.Server, func(l *Listener) { l.declined = append(l.declined, Declined{e.Account, e.Number}) })
 }

@@ -57,7 +57,7 @@ type Registry struct {
 	receiving map[assignment.MemberID]int64 // used by tick only
 
 	sharing   *Sharing // nil if no other server uses the database; not changed after the start
-	teller    teller
+	updater   updater
 	following following
 	looks     looks
 	hasEnded  atomic.Bool // a server, since accounts were looked at last

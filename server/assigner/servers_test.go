@@ -133,7 +133,7 @@ func withServers(t *testing.T, cfg assignment.Config, test func(t *testing.T, w 
 		for _, id := range []vedette.ServerID{"s0", "s1"} {
 			r := New(id, cfg, w, w, slog.New(slog.DiscardHandler))
 			r.Share(Sharing{Servers: w, IsAlive: func(context.Context, vedette.ServerID) bool { return true },
-				Listen: func(ctx context.Context, to vedette.ServerID) (func() (Told, error), error) {
+				Listen: func(ctx context.Context, to vedette.ServerID) (func() (Update, error), error) {
 					return w.listen(ctx, id, to)
 				}})
 			w.servers[id] = r
@@ -160,18 +160,18 @@ func (w *linked) Changed() <-chan struct{} { return w.changed }
 
 var errCut = errors.New("the connection is cut")
 
-func (w *linked) listen(ctx context.Context, server, to vedette.ServerID) (func() (Told, error), error) {
+func (w *linked) listen(ctx context.Context, server, to vedette.ServerID) (func() (Update, error), error) {
 	if w.cut() {
 		return nil, errCut
 	}
 	l := w.servers[to].Listen(server)
 	context.AfterFunc(ctx, l.Close)
-	return func() (Told, error) {
-		told, err := l.Next(ctx)
+	return func() (Update, error) {
+		update, err := l.Next(ctx)
 		if w.cut() {
-			return Told{}, errCut
+			return Update{}, errCut
 		}
-		return told, err
+		return update, err
 	}, nil
 }
 
@@ -343,27 +343,27 @@ func TestServerThatDrainsOffersItsAccounts(t *testing.T) {
 // TestListeners checks what a server is told that listens late, or slowly.
 func TestListeners(t *testing.T) {
 	withServers(t, assignment.Config{}, func(t *testing.T, w *linked) {
-		n := 2*MaxTold + 1
+		n := 2*MaxUpdates + 1
 		w.join("s0", "a", someAccounts(n)...)
 		l := w.servers["s0"].Listen("late")
-		told := map[vedette.AccountName]assignment.ToldAccount{}
-		next := func(l *Listener) Told {
+		update := map[vedette.AccountName]assignment.AccountUpdate{}
+		next := func(l *Listener) Update {
 			all, err := l.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, a := range all.Accounts {
-				told[a.Account] = a
+				update[a.Account] = a
 			}
 			return all
 		}
 		for range 3 {
-			if all := next(l); len(all.Accounts) > MaxTold {
+			if all := next(l); len(all.Accounts) > MaxUpdates {
 				t.Fatalf("told of %d accounts at once", len(all.Accounts))
 			}
 		}
-		if len(told) != n || !told["account-0"].IsHeld || told["account-0"].Term != 1 {
-			t.Errorf("told of %d accounts, and of the first %+v, want all, held in term 1", len(told), told["account-0"])
+		if len(update) != n || !update["account-0"].IsHeld || update["account-0"].Term != 1 {
+			t.Errorf("told of %d accounts, and of the first %+v, want all, held in term 1", len(update), update["account-0"])
 		}
 		again := w.servers["s0"].Listen("late")
 		defer again.Close()

@@ -266,9 +266,9 @@ func TestSharingAgentsAreAskedForSignsOfLife(t *testing.T) {
 	})
 }
 
-// TestFailedMoveIsToldToTheFormerCacher lets the store lose its answer to a move. The former cacher
+// TestFormerCacherLearnsOfFailedMove lets the store lose its answer to a move. The former cacher
 // must not go on reporting in its old term.
-func TestFailedMoveIsToldToTheFormerCacher(t *testing.T) {
+func TestFormerCacherLearnsOfFailedMove(t *testing.T) {
 	withSpeakers(t, 1, func(t *testing.T, w *balanceFixture) {
 		first := w.speak("a1")
 		second := w.speak("a2")

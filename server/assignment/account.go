@@ -38,7 +38,7 @@ type account struct {
 	offer         *offer               // of the account to an agent of another server
 	refusals      map[target]time.Time // until when it is not offered to agents again
 	isLooking     bool                 // the store is asked who has it
-	told          ToldAccount          // to other servers
+	sent          AccountUpdate        // to other servers
 
 	open     Attempt // what the store, or an operator's change, has not answered yet; 0 at rest
 	phase    Phase   // while an attempt is open

@@ -67,7 +67,7 @@ func (f *Fleet) examinedIncoming(e Examined) {
 	}
 	b.isMoving = true
 	b.last = &plannedMove{account: a, to: j.member, denied: e.Denied,
-		remote: &remoteStandby{remoteAgent: &remoteAgent{ToldAgent: ToldAgent{Member: j.offer.From}, server: j.offer.Server}}}
+		remote: &remoteStandby{remoteAgent: &remoteAgent{AgentUpdate: AgentUpdate{Member: j.offer.From}, server: j.offer.Server}}}
 	f.beginTaking(a, j)
 }
 
@@ -80,7 +80,7 @@ func (f *Fleet) endIncoming(a *account, j job, hasTaken bool) {
 		return
 	}
 	b.last.at = f.now
-	f.setWeight(a, min(max(baseWeight, j.offer.Weight), maxToldLoad)) // until objects are counted
+	f.setWeight(a, min(max(baseWeight, j.offer.Weight), maxUpdateLoad)) // until objects are counted
 	f.log.Info("account taken to balance agents", "account", a.name, "from", j.offer.Server, "agent", j.member.ID)
 }
 

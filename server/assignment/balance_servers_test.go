@@ -82,9 +82,9 @@ func (in *installation) pass(d time.Duration) {
 			}
 			in.deliver(m)
 		}
-		if in.now%TellInterval == 0 {
+		if in.now%UpdateInterval == 0 {
 			for i := range in.servers {
-				in.deliver(delayed{i, in.now, Tell{}})
+				in.deliver(delayed{i, in.now, SendUpdate{}})
 			}
 		}
 		in.answerAll()
@@ -102,8 +102,8 @@ func (in *installation) deliver(m delayed) {
 			continue
 		}
 		switch e := m.e.(type) {
-		case Tell:
-			to.step(PeerTold{Server: server, Agents: e.Agents, Left: e.Left, Accounts: e.Accounts})
+		case SendUpdate:
+			to.step(PeerUpdated{Server: server, Agents: e.Agents, Left: e.Left, Accounts: e.Accounts})
 		case SendOffer:
 			if e.Server == to.server && i != in.liar {
 				to.step(Offered{Server: server, Offer: e.Offer})

@@ -69,11 +69,11 @@ type (
 		Account vedette.AccountName
 		Attempt Attempt
 	}
-	// Tell tells all other servers what has changed of agents and accounts, and whether this server drains.
-	Tell struct {
-		Agents   []ToldAgent
+	// SendUpdate tells all other servers what has changed of agents and accounts, and whether this server drains.
+	SendUpdate struct {
+		Agents   []AgentUpdate
 		Left     []MemberID
-		Accounts []ToldAccount
+		Accounts []AccountUpdate
 	}
 	// SendOffer offers an account to another server. Declined answers if that does not take it. If it does, the store has it.
 	SendOffer struct {
@@ -129,7 +129,7 @@ func (MakeChange) isEffect()     {}
 func (SharedChanged) isEffect()  {}
 func (CountObjects) isEffect()   {}
 func (Examine) isEffect()        {}
-func (Tell) isEffect()           {}
+func (SendUpdate) isEffect()     {}
 func (SendOffer) isEffect()      {}
 func (Decline) isEffect()        {}
 func (Look) isEffect()           {}

@@ -130,13 +130,13 @@ type (
 		Account vedette.AccountName
 		Term    vedette.Term
 	}
-	// PeerTold is what another server has told; empty if only that it is there. What was told of an agent or of an account replaces what was
-	// told of it before.
-	PeerTold struct {
+	// PeerUpdated is an update of another server; empty if only that it is there. An update about an agent or an account replaces what was
+	// said before.
+	PeerUpdated struct {
 		Server     vedette.ServerID
-		Agents     []ToldAgent
+		Agents     []AgentUpdate
 		Left       []MemberID
-		Accounts   []ToldAccount
+		Accounts   []AccountUpdate
 		IsDraining bool
 	}
 	// PeerLost means that another server is not heard any more.
@@ -207,7 +207,7 @@ func (Admitted) isEvent()       {}
 func (Acquired) isEvent()       {}
 func (Released) isEvent()       {}
 func (ElsewhereEnded) isEvent() {}
-func (PeerTold) isEvent()       {}
+func (PeerUpdated) isEvent()    {}
 func (PeerLost) isEvent()       {}
 func (Offered) isEvent()        {}
 func (Declined) isEvent()       {}

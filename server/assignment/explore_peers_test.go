@@ -103,7 +103,7 @@ func newPeers(cfg Config) *peers {
 	rows, ended := map[vedette.AccountName]*row{"prod": {Account: newAccount("prod", "", "")}}, map[vedette.ServerID]bool{}
 	for i := range 2 {
 		w.servers = append(w.servers, nil)
-		w.told = append(w.told, nil)
+		w.sent = append(w.sent, nil)
 		w.start(i, cfg, rows, ended)
 	}
 	w.link(0)
@@ -118,7 +118,7 @@ func (w *peers) start(i int, cfg Config, rows map[vedette.AccountName]*row, ende
 	one := newSimulation(cfg)
 	one.server, one.rows, one.ended = id, rows, ended
 	one.onMessage = func(e Effect) { w.queues[i] = append(w.queues[i], e) }
-	w.servers[i], w.told[i] = one, map[MemberID]Assignment{}
+	w.servers[i], w.sent[i] = one, map[MemberID]Assignment{}
 }
 
 // moves returns what may happen.
@@ -227,8 +227,8 @@ func (w *peers) cut(i int) {
 // link begins the connection anew.
 func (w *peers) link(i int) {
 	w.isCut[i] = false
-	agents, accounts := w.servers[i].fleet.Told()
-	w.queues[i] = append(w.queues[i], Tell{Agents: agents, Accounts: accounts})
+	agents, accounts := w.servers[i].fleet.Updates()
+	w.queues[i] = append(w.queues[i], SendUpdate{Agents: agents, Accounts: accounts})
 }
 
 // pass lets time pass at both servers. Those that are connected tell each other in it that they are there, and all that was not told
@@ -252,14 +252,14 @@ func (w *peers) pass(d time.Duration) {
 func (w *peers) deliverAll(i int) {
 	var kept []Effect
 	for _, e := range w.queues[i] {
-		if _, isTell := e.(Tell); isTell {
+		if _, isSendUpdate := e.(SendUpdate); isSendUpdate {
 			w.deliver(i, e)
 		} else {
 			kept = append(kept, e)
 		}
 	}
 	w.queues[i] = kept
-	w.deliver(i, Tell{})
+	w.deliver(i, SendUpdate{})
 }
 
 func (w *peers) deliver(i int, e Effect) {
@@ -268,11 +268,11 @@ func (w *peers) deliver(i int, e Effect) {
 		return
 	}
 	switch e := e.(type) {
-	case Tell:
+	case SendUpdate:
 		if w.ghosts[i] {
 			e = withGhost(e, w.servers[0].rows["prod"])
 		}
-		to.step(PeerTold{Server: server, Agents: e.Agents, Left: e.Left, Accounts: e.Accounts, IsDraining: w.drained[i]})
+		to.step(PeerUpdated{Server: server, Agents: e.Agents, Left: e.Left, Accounts: e.Accounts, IsDraining: w.drained[i]})
 	case SendOffer:
 		to.step(Offered{Server: server, Offer: e.Offer})
 	case Decline:
@@ -286,12 +286,12 @@ func (w *peers) lie(i int, what string) {
 	to := w.servers[1-i]
 	switch what {
 	case "held":
-		w.deliver(i, Tell{Accounts: []ToldAccount{{Account: "prod", Term: r.term + 5, IsHeld: true}}})
+		w.deliver(i, SendUpdate{Accounts: []AccountUpdate{{Account: "prod", Term: r.term + 5, IsHeld: true}}})
 	case "free":
-		w.deliver(i, Tell{Accounts: []ToldAccount{{Account: "prod", Term: r.term}}})
+		w.deliver(i, SendUpdate{Accounts: []AccountUpdate{{Account: "prod", Term: r.term}}})
 	case "standby":
 		w.ghosts[i] = true
-		w.deliver(i, Tell{})
+		w.deliver(i, SendUpdate{})
 	case "offer":
 		for _, id := range to.agents {
 			for _, reason := range []ChangeReason{ReasonSilent, ReasonDrained, ReasonReturned} {
@@ -306,11 +306,11 @@ func (w *peers) lie(i int, what string) {
 }
 
 // withGhost adds a standby that does not exist.
-func withGhost(e Tell, r *row) Tell {
-	e.Agents = append(slices.Clip(e.Agents), ToldAgent{Member: 99, ID: "ghost", Heard: time.Hour, Settled: time.Hour})
-	ghost := ToldStandby{Member: 99, Likeness: likenessOf("", Prepare(r.Properties))}
+func withGhost(e SendUpdate, r *row) SendUpdate {
+	e.Agents = append(slices.Clip(e.Agents), AgentUpdate{Member: 99, ID: "ghost", Heard: time.Hour, Settled: time.Hour})
+	ghost := StandbyUpdate{Member: 99, Likeness: likenessOf("", Prepare(r.Properties))}
 	if len(e.Accounts) == 0 {
-		e.Accounts = []ToldAccount{{Account: "prod"}}
+		e.Accounts = []AccountUpdate{{Account: "prod"}}
 	}
 	e.Accounts = slices.Clone(e.Accounts)
 	for i := range e.Accounts {
@@ -420,11 +420,11 @@ func (w *peers) settleFor(rounds int) {
 					w.answer(server, 0, answerOK)
 				}
 				for _, e := range w.queues[i] {
-					if _, isTell := e.(Tell); !isTell {
+					if _, isSendUpdate := e.(SendUpdate); !isSendUpdate {
 						w.deliver(i, e)
 					}
 				}
-				w.queues[i] = slices.DeleteFunc(w.queues[i], func(e Effect) bool { _, isTell := e.(Tell); return !isTell })
+				w.queues[i] = slices.DeleteFunc(w.queues[i], func(e Effect) bool { _, isSendUpdate := e.(SendUpdate); return !isSendUpdate })
 				w.deliverAll(i)
 				w.check()
 			}
@@ -465,7 +465,7 @@ func (w *peers) fingerprint() string {
 			fmt.Fprint(&b, p.accounts["prod"].Standbys)
 		}
 		if a := f.accounts["prod"]; a != nil {
-			fmt.Fprint(&b, " account ", a.isLooking, a.releasedTerm != 0, a.deferredUntil.IsZero(), a.offer != nil, a.told.IsHeld, r.term-a.told.Term,
+			fmt.Fprint(&b, " account ", a.isLooking, a.releasedTerm != 0, a.deferredUntil.IsZero(), a.offer != nil, a.sent.IsHeld, r.term-a.sent.Term,
 				len(a.refusals), f.now.Sub(a.assignedAt) < takeoverTenure, a.takenOverAt.IsZero())
 			if a.offer != nil {
 				fmt.Fprint(&b, a.offer.Reason, a.offer.Member, r.term-a.offer.Term, a.offer.until.Sub(f.now)/time.Second)
@@ -473,7 +473,7 @@ func (w *peers) fingerprint() string {
 		}
 		for _, e := range w.queues[i] {
 			fmt.Fprintf(&b, " %T", e)
-			if t, ok := e.(Tell); ok {
+			if t, ok := e.(SendUpdate); ok {
 				for _, a := range t.Accounts {
 					fmt.Fprint(&b, a.IsHeld, r.term-a.Term, a.Standbys)
 				}

@@ -66,7 +66,7 @@ func (e *serversExplorer) visit(path []string) bool {
 type sharing struct {
 	servers  []*simulation
 	path     []string
-	told     []map[MemberID]Assignment // of each server: what its agents were told last
+	sent     []map[MemberID]Assignment // of each server: what its agents were told last
 	problems []string
 }
 
@@ -77,7 +77,7 @@ func (e *serversExplorer) run(path []string) *sharing {
 		one := newSimulation(Config{})
 		one.server, one.rows, one.ended = vedette.ServerID(fmt.Sprint("s", i)), rows, ended
 		s.servers = append(s.servers, one)
-		s.told = append(s.told, map[MemberID]Assignment{})
+		s.sent = append(s.sent, map[MemberID]Assignment{})
 	}
 	for _, m := range path {
 		s.do(m)
@@ -150,7 +150,7 @@ func (s *sharing) do(m string) {
 		server.step(Registered{Member: id, Account: newAccount("prod", "", ""), Request: server.newRequest()})
 	case "leave":
 		delete(server.agents, who)
-		delete(s.told[i], id)
+		delete(s.sent[i], id)
 		server.step(Left{Member: id, Request: server.newRequest()})
 	case "revoke":
 		s.rejectWrites(server)
@@ -195,7 +195,7 @@ func (s *sharing) end(i int) {
 	old := s.servers[i]
 	next := newSimulation(Config{})
 	next.server, next.rows, next.ended = old.server, old.rows, old.ended
-	s.servers[i], s.told[i] = next, map[MemberID]Assignment{}
+	s.servers[i], s.sent[i] = next, map[MemberID]Assignment{}
 	delete(next.ended, next.server)
 	if r := next.rows["prod"]; r != nil && r.server == next.server {
 		r.holder, r.server = "", ""
@@ -233,11 +233,11 @@ func (s *sharing) check() {
 	for i, server := range s.servers {
 		for _, e := range server.happened {
 			if sent, ok := e.(Send); ok && server.agents[server.names[sent.Member]] == sent.Member {
-				s.told[i][sent.Member] = sent.Assignment
+				s.sent[i][sent.Member] = sent.Assignment
 			}
 		}
 		server.happened = nil
-		for id, a := range s.told[i] {
+		for id, a := range s.sent[i] {
 			r := server.rows["prod"]
 			if a.Role == Cacher && a.Term == r.term && r.holder != "" && (r.server != server.server || string(r.holder) != server.names[id]) {
 				s.problem("%s at %s reports in term %d, which the store gave to %s at %s", server.names[id], server.server, a.Term, r.holder, r.server)
@@ -291,7 +291,7 @@ func (s *sharing) settle() {
 				s.problem("%s has it in term %d, but stored is %+v", cachers[len(cachers)-1], term, *r)
 			}
 		}
-		for id, a := range s.told[slices.Index(s.servers, server)] {
+		for id, a := range s.sent[slices.Index(s.servers, server)] {
 			if cacher, _ := server.fleet.Cacher("prod"); a.Role == Cacher && id != cacher {
 				s.problem("%s at %s still believes that it is the cacher", server.names[id], server.server)
 			}
@@ -332,7 +332,7 @@ func (s *sharing) fingerprint() string {
 		for _, id := range slices.Sorted(maps.Keys(server.fleet.members)) {
 			m := server.fleet.members[id]
 			_, registered := m.registered["prod"]
-			fmt.Fprint(&b, " member ", id, server.names[id], registered, m.roles["prod"].Role, s.told[i][id].Role)
+			fmt.Fprint(&b, " member ", id, server.names[id], registered, m.roles["prod"].Role, s.sent[i][id].Role)
 		}
 		for _, e := range server.open {
 			fmt.Fprintf(&b, " %T", e)

@@ -77,7 +77,7 @@ type explorer struct {
 type checked struct {
 	*simulation
 	path     []move
-	told     map[MemberID]Assignment // what connected agents were told last
+	sent     map[MemberID]Assignment // what connected agents were told last
 	lastTerm vedette.Term            // that an agent was told
 	acquired map[vedette.Term]vedette.AgentID
 	asked    map[Request]bool
@@ -143,7 +143,7 @@ func (e *explorer) visit(path []move) bool {
 }
 
 func (e *explorer) run(path []move) *checked {
-	c := &checked{simulation: newSimulation(Config{}), path: path, told: map[MemberID]Assignment{}, acquired: map[vedette.Term]vedette.AgentID{},
+	c := &checked{simulation: newSimulation(Config{}), path: path, sent: map[MemberID]Assignment{}, acquired: map[vedette.Term]vedette.AgentID{},
 		asked: map[Request]bool{}}
 	c.process = e.process
 	c.onStep = func(event Event, from, to Phase) {
@@ -164,10 +164,10 @@ func (c *checked) do(m move) {
 		c.step(Registered{Member: id, Account: newAccount("prod", "", ""), Request: c.newAsked()})
 	case "leave":
 		delete(c.agents, m.agent)
-		delete(c.told, id)
+		delete(c.sent, id)
 		c.step(Left{Member: id, Request: c.newAsked()})
 	case "deregister":
-		delete(c.told, id)
+		delete(c.sent, id)
 		c.step(Deregistered{Member: id, Account: "prod", Request: c.newAsked()})
 	case "revoke":
 		_, term := c.fleet.Cacher("prod")
@@ -220,7 +220,7 @@ func (c *checked) check() {
 			c.problem("member %d, which has left, is told %s", sent.Member, sent.Assignment.Role)
 			continue
 		}
-		c.told[sent.Member] = sent.Assignment
+		c.sent[sent.Member] = sent.Assignment
 		if sent.Assignment.Role != Cacher {
 			continue
 		}
@@ -244,7 +244,7 @@ func (c *checked) check() {
 // checkState checks what must hold in each state.
 func (c *checked) checkState() {
 	cacher, term := c.fleet.Cacher("prod")
-	for id, a := range c.told {
+	for id, a := range c.sent {
 		if a.Role == Cacher && id == cacher && a.Term != term {
 			c.problem("the cacher was told term %d and has term %d", a.Term, term)
 		}
@@ -252,8 +252,8 @@ func (c *checked) checkState() {
 			c.problem("member %d reports in term %d, which the store gave to %s", id, a.Term, r.holder)
 		}
 	}
-	if cacher != 0 && c.told[cacher].Role != Cacher {
-		c.problem("the cacher %d was told that it is %q", cacher, c.told[cacher].Role)
+	if cacher != 0 && c.sent[cacher].Role != Cacher {
+		c.problem("the cacher %d was told that it is %q", cacher, c.sent[cacher].Role)
 	}
 	if len(c.open) > 1 {
 		c.problem("%d questions are open at once: %v", len(c.open), c.open)
@@ -305,7 +305,7 @@ func (c *checked) settle() {
 	case len(wanting) == 0 && len(c.fleet.accounts) > 0:
 		c.problem("the account is not forgotten")
 	}
-	for id, a := range c.told {
+	for id, a := range c.sent {
 		if a.Role == Cacher && id != cacher {
 			c.problem("member %d still believes that it is the cacher", id)
 		}
@@ -339,7 +339,7 @@ func (c *checked) fingerprint() string {
 	for _, id := range slices.Sorted(maps.Keys(c.fleet.members)) {
 		m := c.fleet.members[id]
 		_, registered := m.registered["prod"]
-		fmt.Fprint(&b, " member ", id, c.names[id], registered, m.roles["prod"].Role, c.told[id].Role)
+		fmt.Fprint(&b, " member ", id, c.names[id], registered, m.roles["prod"].Role, c.sent[id].Role)
 	}
 	fmt.Fprint(&b, " joins ", count(c.path, move{"join", "a"}), count(c.path, move{"join", "b"}), " open ")
 	for _, e := range c.open {

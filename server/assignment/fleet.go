@@ -73,7 +73,7 @@ func New(cfg Config) *Fleet {
 func (f *Fleet) Step(e Event, now time.Time) []Effect {
 	f.now, f.effects = now, nil
 	f.handle(e)
-	f.tell()
+	f.emitUpdates()
 	return f.effects
 }
 
@@ -119,8 +119,8 @@ func (f *Fleet) handleServers(e Event) {
 	switch e := e.(type) {
 	case ElsewhereEnded:
 		f.endElsewhere(e)
-	case PeerTold:
-		f.peerTold(e)
+	case PeerUpdated:
+		f.peerUpdate(e)
 	case PeerLost:
 		f.peerLost(e)
 	case Offered:
@@ -157,7 +157,7 @@ func (f *Fleet) tick(e Tick) {
 		f.offerAll()
 		f.balance()
 	}
-	f.tellAgents(isDue)
+	f.updateAgents(isDue)
 }
 
 // sortedAccounts returns the accounts by their names, so that equal events have equal effects.

@@ -20,7 +20,7 @@ func (f *Fleet) leave(e Left) {
 	}
 	delete(f.members, m.id)
 	if f.isShared {
-		f.emit(Tell{Left: []MemberID{m.id}})
+		f.emit(SendUpdate{Left: []MemberID{m.id}})
 	}
 	f.expect(e.Request)
 	for _, name := range slices.Sorted(maps.Keys(m.registered)) {

@@ -158,7 +158,7 @@ func (f *Fleet) canTake(a *account, m *member, e Offered) bool {
 
 // balances reports whether the loads are more equal afterwards. So moves between servers end as those within one do.
 func (f *Fleet) balances(e Offered, to *member) bool {
-	weight, load := min(max(baseWeight, e.Weight), maxToldLoad), min(max(0, e.Load), maxToldLoad)
+	weight, load := min(max(baseWeight, e.Weight), maxUpdateLoad), min(max(0, e.Load), maxUpdateLoad)
 	return weight < load-to.load && (load-to.load)*100 > (load+to.load)*stopPercent
 }
 
@@ -194,7 +194,7 @@ func (f *Fleet) endTaking(a *account, j job) {
 // drain makes the fleet give its accounts to agents of other servers, and take none of theirs.
 func (f *Fleet) drain() {
 	f.isDraining = true
-	f.emit(Tell{})
+	f.emit(SendUpdate{})
 	f.offerAll()
 }
 

@@ -13,7 +13,7 @@ import (
 type remoteStandby struct {
 	*remoteAgent
 
-	standby ToldStandby
+	standby StandbyUpdate
 }
 
 // remoteStandbys returns the agents of other servers that could report an account, in the order of their load. Those are left out

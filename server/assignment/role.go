@@ -60,7 +60,7 @@ type member struct {
 	roles      map[vedette.AccountName]Assignment
 	registered map[vedette.AccountName]registered
 	failing    map[vedette.AccountName]bool // the agent reports an error
-	told       toldState                    // to other servers
+	sent       sentState                    // to other servers
 }
 
 // registered is an account as an agent last registered it, without namespaces.

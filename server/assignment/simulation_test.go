@@ -96,7 +96,7 @@ func (s *simulation) step(e Event) {
 		switch effect := effect.(type) {
 		case Admit, Acquire, Release, MakeChange, CountObjects, Examine, Look:
 			s.open = append(s.open, effect)
-		case Tell, SendOffer, Decline:
+		case SendUpdate, SendOffer, Decline:
 			if s.onMessage != nil {
 				s.onMessage(effect)
 			}

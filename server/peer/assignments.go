@@ -26,7 +26,7 @@ func (s *Server) SetAssignments(r *assigner.Registry) {
 }
 
 // Listen implements peerproto.AssignmentsServer.
-func (a *assignmentsServer) Listen(_ *peerproto.ListenRequest, stream grpc.ServerStreamingServer[peerproto.Told]) error {
+func (a *assignmentsServer) Listen(_ *peerproto.ListenRequest, stream grpc.ServerStreamingServer[peerproto.Update]) error {
 	caller, err := a.server.caller(stream.Context())
 	if err != nil {
 		return err
@@ -34,11 +34,11 @@ func (a *assignmentsServer) Listen(_ *peerproto.ListenRequest, stream grpc.Serve
 	l := a.assignments.Listen(caller.ID)
 	defer l.Close()
 	for {
-		told, err := l.Next(stream.Context())
+		update, err := l.Next(stream.Context())
 		if err != nil {
 			return status.Error(codes.Aborted, err.Error())
 		}
-		for _, m := range fromTold(told) {
+		for _, m := range fromUpdate(update) {
 			if err := stream.Send(m); err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func (a *assignmentsServer) Listen(_ *peerproto.ListenRequest, stream grpc.Serve
 }
 
 // Listen opens a stream on which another server tells about its agents. It ends with ctx.
-func (c *Client) Listen(ctx context.Context, server vedette.ServerID) (next func() (assigner.Told, error), err error) {
+func (c *Client) Listen(ctx context.Context, server vedette.ServerID) (next func() (assigner.Update, error), err error) {
 	p, ok := c.cfg.Members.Peer(server)
 	if !ok {
 		return nil, notRunning(server)
@@ -60,11 +60,11 @@ func (c *Client) Listen(ctx context.Context, server vedette.ServerID) (next func
 	if err != nil {
 		return nil, fmt.Errorf("listen to server %s: %w", server, err)
 	}
-	return func() (assigner.Told, error) {
+	return func() (assigner.Update, error) {
 		m, err := stream.Recv()
 		if err != nil {
-			return assigner.Told{}, fmt.Errorf("listen to server %s: %w", server, err)
+			return assigner.Update{}, fmt.Errorf("listen to server %s: %w", server, err)
 		}
-		return toTold(m)
+		return toUpdate(m)
 	}, nil
 }

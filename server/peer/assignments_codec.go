@@ -11,45 +11,45 @@ import (
 
 // Limits of what a server is told of one agent or account. They are those of registrations, with room.
 const (
-	maxToldName     = 1024 // bytes
-	maxToldStandbys = 100  // of one account; more are not told
+	maxUpdateName     = 1024 // bytes
+	maxUpdateStandbys = 100  // of one account; more are not told
 )
 
-// toldParts splits what is told into messages, which mean the same together.
-type toldParts struct {
+// updateParts splits what is told into messages, which mean the same together.
+type updateParts struct {
 	isDraining bool
-	messages   []*peerproto.Told
+	messages   []*peerproto.Update
 	bytes      int // in the last message
 }
 
-func (p *toldParts) grow(bytes int) *peerproto.Told {
+func (p *updateParts) grow(bytes int) *peerproto.Update {
 	if len(p.messages) == 0 || p.bytes > 0 && p.bytes+bytes > maxPart {
-		p.messages, p.bytes = append(p.messages, &peerproto.Told{IsDraining: p.isDraining}), 0
+		p.messages, p.bytes = append(p.messages, &peerproto.Update{IsDraining: p.isDraining}), 0
 	}
 	p.bytes += bytes
 	return p.messages[len(p.messages)-1]
 }
 
-// fromTold returns the messages with what is told, at least one.
-func fromTold(t assigner.Told) []*peerproto.Told {
-	p := &toldParts{isDraining: t.IsDraining}
+// fromUpdate returns the messages with what is told, at least one.
+func fromUpdate(t assigner.Update) []*peerproto.Update {
+	p := &updateParts{isDraining: t.IsDraining}
 	m := p.grow(10 * len(t.Left))
 	for _, id := range t.Left {
 		m.Left = append(m.Left, uint64(id))
 	}
 	for _, a := range t.Agents {
 		m := p.grow(len(a.ID) + len(a.ZoneID) + 64)
-		m.Agents = append(m.Agents, &peerproto.ToldAgent{Member: uint64(a.Member), Id: []byte(a.ID), Zone: []byte(a.ZoneID), Load: a.Load,
+		m.Agents = append(m.Agents, &peerproto.AgentUpdate{Member: uint64(a.Member), Id: []byte(a.ID), Zone: []byte(a.ZoneID), Load: a.Load,
 			IsSilent: a.IsSilent, HeardMillis: a.Heard.Milliseconds(), SettledMillis: a.Settled.Milliseconds()})
 	}
 	for _, a := range t.Accounts {
-		standbys := a.Standbys[:min(len(a.Standbys), maxToldStandbys)]
+		standbys := a.Standbys[:min(len(a.Standbys), maxUpdateStandbys)]
 		m := p.grow(len(a.Account) + 32 + 40*len(standbys))
-		told := &peerproto.ToldAccount{Account: []byte(a.Account), Term: int64(a.Term), IsHeld: a.IsHeld}
+		update := &peerproto.AccountUpdate{Account: []byte(a.Account), Term: int64(a.Term), IsHeld: a.IsHeld}
 		for _, s := range standbys {
-			told.Standbys = append(told.Standbys, &peerproto.ToldStandby{Member: uint64(s.Member), Likeness: s.Likeness[:], IsFailing: s.IsFailing})
+			update.Standbys = append(update.Standbys, &peerproto.StandbyUpdate{Member: uint64(s.Member), Likeness: s.Likeness[:], IsFailing: s.IsFailing})
 		}
-		m.Accounts = append(m.Accounts, told)
+		m.Accounts = append(m.Accounts, update)
 	}
 	for _, o := range t.Offers {
 		m := p.grow(len(o.Account) + len(o.Reason) + 80)
@@ -63,36 +63,36 @@ func fromTold(t assigner.Told) []*peerproto.Told {
 	return p.messages
 }
 
-// toTold returns what a message tells. A message that names what no server has is refused.
-func toTold(m *peerproto.Told) (assigner.Told, error) {
-	t := assigner.Told{IsDraining: m.GetIsDraining()}
+// toUpdate returns what a message tells. A message that names what no server has is refused.
+func toUpdate(m *peerproto.Update) (assigner.Update, error) {
+	t := assigner.Update{IsDraining: m.GetIsDraining()}
 	for _, id := range m.GetLeft() {
 		t.Left = append(t.Left, assignment.MemberID(id))
 	}
 	for _, a := range m.GetAgents() {
-		if a.GetMember() == 0 || len(a.GetId()) > maxToldName || len(a.GetZone()) > maxToldName {
+		if a.GetMember() == 0 || len(a.GetId()) > maxUpdateName || len(a.GetZone()) > maxUpdateName {
 			return t, errBadPeer
 		}
-		t.Agents = append(t.Agents, assignment.ToldAgent{Member: assignment.MemberID(a.GetMember()), ID: vedette.AgentID(a.GetId()),
+		t.Agents = append(t.Agents, assignment.AgentUpdate{Member: assignment.MemberID(a.GetMember()), ID: vedette.AgentID(a.GetId()),
 			ZoneID: string(a.GetZone()), Load: a.GetLoad(), IsSilent: a.GetIsSilent(), Heard: toDuration(a.GetHeardMillis()),
 			Settled: toDuration(a.GetSettledMillis())})
 	}
 	for _, a := range m.GetAccounts() {
-		if !isToldName(a.GetAccount()) || len(a.GetStandbys()) > maxToldStandbys {
+		if !isUpdateName(a.GetAccount()) || len(a.GetStandbys()) > maxUpdateStandbys {
 			return t, errBadPeer
 		}
-		told := assignment.ToldAccount{Account: vedette.AccountName(a.GetAccount()), Term: vedette.Term(a.GetTerm()), IsHeld: a.GetIsHeld()}
+		update := assignment.AccountUpdate{Account: vedette.AccountName(a.GetAccount()), Term: vedette.Term(a.GetTerm()), IsHeld: a.GetIsHeld()}
 		for _, s := range a.GetStandbys() {
 			if len(s.GetLikeness()) != len(assignment.Likeness{}) {
 				return t, errBadPeer
 			}
-			told.Standbys = append(told.Standbys, assignment.ToldStandby{Member: assignment.MemberID(s.GetMember()),
+			update.Standbys = append(update.Standbys, assignment.StandbyUpdate{Member: assignment.MemberID(s.GetMember()),
 				Likeness: assignment.Likeness(s.GetLikeness()), IsFailing: s.GetIsFailing()})
 		}
-		t.Accounts = append(t.Accounts, told)
+		t.Accounts = append(t.Accounts, update)
 	}
 	for _, o := range m.GetOffers() {
-		if !isToldName(o.GetAccount()) || len(o.GetReason()) > maxToldName {
+		if !isUpdateName(o.GetAccount()) || len(o.GetReason()) > maxUpdateName {
 			return t, errBadPeer
 		}
 		t.Offers = append(t.Offers, assignment.Offer{Account: vedette.AccountName(o.GetAccount()), Term: vedette.Term(o.GetTerm()),
@@ -106,7 +106,7 @@ func toTold(m *peerproto.Told) (assigner.Told, error) {
 	return t, nil
 }
 
-func isToldName(name []byte) bool { return len(name) > 0 && len(name) <= maxToldName }
+func isUpdateName(name []byte) bool { return len(name) > 0 && len(name) <= maxUpdateName }
 
 // toDuration returns how long something has lasted. Longer than an hour means the same.
 func toDuration(millis int64) time.Duration {

@@ -21,12 +21,12 @@ import (
 	"github.com/vedette-io/vedette/server/peer/peerproto"
 )
 
-func toldExample() assigner.Told {
-	return assigner.Told{
-		Agents: []assignment.ToldAgent{{Member: 7, ID: "a\xff", ZoneID: "z", Load: 4711, IsSilent: true, Heard: 3 * time.Second, Settled: time.Minute}},
+func updateExample() assigner.Update {
+	return assigner.Update{
+		Agents: []assignment.AgentUpdate{{Member: 7, ID: "a\xff", ZoneID: "z", Load: 4711, IsSilent: true, Heard: 3 * time.Second, Settled: time.Minute}},
 		Left:   []assignment.MemberID{3, 4},
-		Accounts: []assignment.ToldAccount{{Account: "prod\xfe", Term: 9, IsHeld: true},
-			{Account: "test", Term: 3, Standbys: []assignment.ToldStandby{{Member: 7, Likeness: assignment.Likeness{1, 2}, IsFailing: true}, {Member: 8}}}},
+		Accounts: []assignment.AccountUpdate{{Account: "prod\xfe", Term: 9, IsHeld: true},
+			{Account: "test", Term: 3, Standbys: []assignment.StandbyUpdate{{Member: 7, Likeness: assignment.Likeness{1, 2}, IsFailing: true}, {Member: 8}}}},
 		Offers:     []assignment.Offer{{Account: "prod", Term: 9, Number: 5, Member: 6, From: 7, Reason: assignment.ReasonBalance, Weight: 100, Load: 900}},
 		Declined:   []assigner.Declined{{Account: "prod", Number: 12}},
 		IsDraining: true,
@@ -34,9 +34,9 @@ func toldExample() assigner.Told {
 }
 
 // overTheWire returns what arrives of what is told.
-func overTheWire(t *testing.T, told assigner.Told) (got assigner.Told, messages int) {
+func overTheWire(t *testing.T, update assigner.Update) (got assigner.Update, messages int) {
 	t.Helper()
-	for _, m := range fromTold(told) {
+	for _, m := range fromUpdate(update) {
 		text, err := proto.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
@@ -44,11 +44,11 @@ func overTheWire(t *testing.T, told assigner.Told) (got assigner.Told, messages 
 		if len(text) > maxMessage {
 			t.Errorf("a message has %d bytes, want at most %d", len(text), maxMessage)
 		}
-		var arrived peerproto.Told
+		var arrived peerproto.Update
 		if err := proto.Unmarshal(text, &arrived); err != nil {
 			t.Fatal(err)
 		}
-		part, err := toTold(&arrived)
+		part, err := toUpdate(&arrived)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,18 +60,18 @@ func overTheWire(t *testing.T, told assigner.Told) (got assigner.Told, messages 
 	return got, messages
 }
 
-func TestWhatIsToldArrives(t *testing.T) {
-	if got, _ := overTheWire(t, toldExample()); !reflect.DeepEqual(got, toldExample()) {
-		t.Errorf("got %+v, want %+v", got, toldExample())
+func TestUpdatesArrive(t *testing.T) {
+	if got, _ := overTheWire(t, updateExample()); !reflect.DeepEqual(got, updateExample()) {
+		t.Errorf("got %+v, want %+v", got, updateExample())
 	}
-	if got, messages := overTheWire(t, assigner.Told{}); messages != 1 || !reflect.DeepEqual(got, assigner.Told{}) {
+	if got, messages := overTheWire(t, assigner.Update{}); messages != 1 || !reflect.DeepEqual(got, assigner.Update{}) {
 		t.Errorf("nothing: got %+v in %d messages, want one that is empty", got, messages)
 	}
-	large := assigner.Told{IsDraining: true}
-	for n := range assigner.MaxTold {
-		a := assignment.ToldAccount{Account: vedette.AccountName(strings.Repeat("n", 250) + fmt.Sprint(n))}
-		for id := range 2 * maxToldStandbys {
-			a.Standbys = append(a.Standbys, assignment.ToldStandby{Member: assignment.MemberID(id)})
+	large := assigner.Update{IsDraining: true}
+	for n := range assigner.MaxUpdates {
+		a := assignment.AccountUpdate{Account: vedette.AccountName(strings.Repeat("n", 250) + fmt.Sprint(n))}
+		for id := range 2 * maxUpdateStandbys {
+			a.Standbys = append(a.Standbys, assignment.StandbyUpdate{Member: assignment.MemberID(id)})
 		}
 		large.Accounts = append(large.Accounts, a)
 	}
@@ -80,32 +80,32 @@ func TestWhatIsToldArrives(t *testing.T) {
 		t.Errorf("got %d accounts in %d messages, want %d", len(got.Accounts), messages, len(large.Accounts))
 	}
 	for i, a := range got.Accounts {
-		if a.Account != large.Accounts[i].Account || !slices.Equal(a.Standbys, large.Accounts[i].Standbys[:maxToldStandbys]) {
-			t.Errorf("account %d has %d standbys, want the first %d", i, len(a.Standbys), maxToldStandbys)
+		if a.Account != large.Accounts[i].Account || !slices.Equal(a.Standbys, large.Accounts[i].Standbys[:maxUpdateStandbys]) {
+			t.Errorf("account %d has %d standbys, want the first %d", i, len(a.Standbys), maxUpdateStandbys)
 		}
 	}
 }
 
-// TestMalformedTellsAreRefused decodes messages that no server sends.
-func TestMalformedTellsAreRefused(t *testing.T) {
-	long := []byte(strings.Repeat("n", maxToldName+1))
-	for name, m := range map[string]*peerproto.Told{
-		"an agent without a number":   {Agents: []*peerproto.ToldAgent{{Id: []byte("a")}}},
-		"a long id":                   {Agents: []*peerproto.ToldAgent{{Member: 1, Id: long}}},
-		"a long zone":                 {Agents: []*peerproto.ToldAgent{{Member: 1, Zone: long}}},
-		"an account without a name":   {Accounts: []*peerproto.ToldAccount{{Term: 1}}},
-		"a long name":                 {Accounts: []*peerproto.ToldAccount{{Account: long}}},
-		"too many standbys":           {Accounts: []*peerproto.ToldAccount{{Account: []byte("a"), Standbys: make([]*peerproto.ToldStandby, maxToldStandbys+1)}}},
-		"a short likeness":            {Accounts: []*peerproto.ToldAccount{{Account: []byte("a"), Standbys: []*peerproto.ToldStandby{{Likeness: []byte("x")}}}}},
-		"a standby that is empty":     {Accounts: []*peerproto.ToldAccount{{Account: []byte("a"), Standbys: []*peerproto.ToldStandby{nil}}}},
+// TestMalformedUpdatesAreRefused decodes messages that no server sends.
+func TestMalformedUpdatesAreRefused(t *testing.T) {
+	long := []byte(strings.Repeat("n", maxUpdateName+1))
+	for name, m := range map[string]*peerproto.Update{
+		"an agent without a number":   {Agents: []*peerproto.AgentUpdate{{Id: []byte("a")}}},
+		"a long id":                   {Agents: []*peerproto.AgentUpdate{{Member: 1, Id: long}}},
+		"a long zone":                 {Agents: []*peerproto.AgentUpdate{{Member: 1, Zone: long}}},
+		"an account without a name":   {Accounts: []*peerproto.AccountUpdate{{Term: 1}}},
+		"a long name":                 {Accounts: []*peerproto.AccountUpdate{{Account: long}}},
+		"too many standbys":           {Accounts: []*peerproto.AccountUpdate{{Account: []byte("a"), Standbys: make([]*peerproto.StandbyUpdate, maxUpdateStandbys+1)}}},
+		"a short likeness":            {Accounts: []*peerproto.AccountUpdate{{Account: []byte("a"), Standbys: []*peerproto.StandbyUpdate{{Likeness: []byte("x")}}}}},
+		"a standby that is empty":     {Accounts: []*peerproto.AccountUpdate{{Account: []byte("a"), Standbys: []*peerproto.StandbyUpdate{nil}}}},
 		"an offer without a name":     {Offers: []*peerproto.Offer{{Term: 1}}},
 		"an offer with a long reason": {Offers: []*peerproto.Offer{{Account: []byte("a"), Reason: string(long)}}},
 	} {
-		if _, err := toTold(m); !errors.Is(err, errBadPeer) {
+		if _, err := toUpdate(m); !errors.Is(err, errBadPeer) {
 			t.Errorf("%s: got %v, want that it is refused", name, err)
 		}
 	}
-	got, err := toTold(&peerproto.Told{Agents: []*peerproto.ToldAgent{{Member: 1, HeardMillis: 1 << 62, SettledMillis: -5}, nil}[:1]})
+	got, err := toUpdate(&peerproto.Update{Agents: []*peerproto.AgentUpdate{{Member: 1, HeardMillis: 1 << 62, SettledMillis: -5}, nil}[:1]})
 	if err != nil || got.Agents[0].Heard != time.Hour || got.Agents[0].Settled != 0 {
 		t.Errorf("got %+v, %v, want an hour and nothing", got, err)
 	}
@@ -146,16 +146,16 @@ func TestServersListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told, err := next(); err != nil || !reflect.DeepEqual(told, assigner.Told{}) {
-		t.Fatalf("got %+v, %v, want that there is nothing yet", told, err)
+	if update, err := next(); err != nil || !reflect.DeepEqual(update, assigner.Update{}) {
+		t.Fatalf("got %+v, %v, want that there is nothing yet", update, err)
 	}
 	assignments.Drain()
 	for {
-		told, err := next()
+		update, err := next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told.IsDraining {
+		if update.IsDraining {
 			break
 		}
 	}

@@ -60,12 +60,12 @@ func (*ListenRequest) Descriptor() ([]byte, []int) {
 	return file_assignment_proto_rawDescGZIP(), []int{0}
 }
 
-// Told replaces what was told of its agents and accounts before.
-type Told struct {
+// Update replaces what was told of its agents and accounts before.
+type Update struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Agents        []*ToldAgent           `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
+	Agents        []*AgentUpdate         `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
 	Left          []uint64               `protobuf:"varint,2,rep,packed,name=left,proto3" json:"left,omitempty"` // agents
-	Accounts      []*ToldAccount         `protobuf:"bytes,3,rep,name=accounts,proto3" json:"accounts,omitempty"`
+	Accounts      []*AccountUpdate       `protobuf:"bytes,3,rep,name=accounts,proto3" json:"accounts,omitempty"`
 	Offers        []*Offer               `protobuf:"bytes,4,rep,name=offers,proto3" json:"offers,omitempty"`                            // to the calling server
 	Declined      []*Declined            `protobuf:"bytes,5,rep,name=declined,proto3" json:"declined,omitempty"`                        // offers of the calling server
 	IsDraining    bool                   `protobuf:"varint,6,opt,name=is_draining,json=isDraining,proto3" json:"is_draining,omitempty"` // the called server takes no accounts
@@ -73,20 +73,20 @@ type Told struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Told) Reset() {
-	*x = Told{}
+func (x *Update) Reset() {
+	*x = Update{}
 	mi := &file_assignment_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Told) String() string {
+func (x *Update) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Told) ProtoMessage() {}
+func (*Update) ProtoMessage() {}
 
-func (x *Told) ProtoReflect() protoreflect.Message {
+func (x *Update) ProtoReflect() protoreflect.Message {
 	mi := &file_assignment_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -98,54 +98,54 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Told.ProtoReflect.Descriptor instead.
-func (*Told) Descriptor() ([]byte, []int) {
+// Deprecated: Use Update.ProtoReflect.Descriptor instead.
+func (*Update) Descriptor() ([]byte, []int) {
 	return file_assignment_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Told) GetAgents() []*ToldAgent {
+func (x *Update) GetAgents() []*AgentUpdate {
 	if x != nil {
 		return x.Agents
 	}
 	return nil
 }
 
-func (x *Told) GetLeft() []uint64 {
+func (x *Update) GetLeft() []uint64 {
 	if x != nil {
 		return x.Left
 	}
 	return nil
 }
 
-func (x *Told) GetAccounts() []*ToldAccount {
+func (x *Update) GetAccounts() []*AccountUpdate {
 	if x != nil {
 		return x.Accounts
 	}
 	return nil
 }
 
-func (x *Told) GetOffers() []*Offer {
+func (x *Update) GetOffers() []*Offer {
 	if x != nil {
 		return x.Offers
 	}
 	return nil
 }
 
-func (x *Told) GetDeclined() []*Declined {
+func (x *Update) GetDeclined() []*Declined {
 	if x != nil {
 		return x.Declined
 	}
 	return nil
 }
 
-func (x *Told) GetIsDraining() bool {
+func (x *Update) GetIsDraining() bool {
 	if x != nil {
 		return x.IsDraining
 	}
 	return false
 }
 
-type ToldAgent struct {
+type AgentUpdate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        uint64                 `protobuf:"varint,1,opt,name=member,proto3" json:"member,omitempty"` // not 0
 	Id            []byte                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
@@ -158,20 +158,20 @@ type ToldAgent struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ToldAgent) Reset() {
-	*x = ToldAgent{}
+func (x *AgentUpdate) Reset() {
+	*x = AgentUpdate{}
 	mi := &file_assignment_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ToldAgent) String() string {
+func (x *AgentUpdate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ToldAgent) ProtoMessage() {}
+func (*AgentUpdate) ProtoMessage() {}
 
-func (x *ToldAgent) ProtoReflect() protoreflect.Message {
+func (x *AgentUpdate) ProtoReflect() protoreflect.Message {
 	mi := &file_assignment_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -183,84 +183,84 @@ func (x *ToldAgent) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ToldAgent.ProtoReflect.Descriptor instead.
-func (*ToldAgent) Descriptor() ([]byte, []int) {
+// Deprecated: Use AgentUpdate.ProtoReflect.Descriptor instead.
+func (*AgentUpdate) Descriptor() ([]byte, []int) {
 	return file_assignment_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *ToldAgent) GetMember() uint64 {
+func (x *AgentUpdate) GetMember() uint64 {
 	if x != nil {
 		return x.Member
 	}
 	return 0
 }
 
-func (x *ToldAgent) GetId() []byte {
+func (x *AgentUpdate) GetId() []byte {
 	if x != nil {
 		return x.Id
 	}
 	return nil
 }
 
-func (x *ToldAgent) GetZone() []byte {
+func (x *AgentUpdate) GetZone() []byte {
 	if x != nil {
 		return x.Zone
 	}
 	return nil
 }
 
-func (x *ToldAgent) GetLoad() int64 {
+func (x *AgentUpdate) GetLoad() int64 {
 	if x != nil {
 		return x.Load
 	}
 	return 0
 }
 
-func (x *ToldAgent) GetIsSilent() bool {
+func (x *AgentUpdate) GetIsSilent() bool {
 	if x != nil {
 		return x.IsSilent
 	}
 	return false
 }
 
-func (x *ToldAgent) GetHeardMillis() int64 {
+func (x *AgentUpdate) GetHeardMillis() int64 {
 	if x != nil {
 		return x.HeardMillis
 	}
 	return 0
 }
 
-func (x *ToldAgent) GetSettledMillis() int64 {
+func (x *AgentUpdate) GetSettledMillis() int64 {
 	if x != nil {
 		return x.SettledMillis
 	}
 	return 0
 }
 
-type ToldAccount struct {
+type AccountUpdate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       []byte                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
 	Term          int64                  `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"` // in which an agent of the server reports it, or in which the server has released it; 0 if neither
 	IsHeld        bool                   `protobuf:"varint,3,opt,name=is_held,json=isHeld,proto3" json:"is_held,omitempty"`
-	Standbys      []*ToldStandby         `protobuf:"bytes,4,rep,name=standbys,proto3" json:"standbys,omitempty"`
+	Standbys      []*StandbyUpdate       `protobuf:"bytes,4,rep,name=standbys,proto3" json:"standbys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ToldAccount) Reset() {
-	*x = ToldAccount{}
+func (x *AccountUpdate) Reset() {
+	*x = AccountUpdate{}
 	mi := &file_assignment_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ToldAccount) String() string {
+func (x *AccountUpdate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ToldAccount) ProtoMessage() {}
+func (*AccountUpdate) ProtoMessage() {}
 
-func (x *ToldAccount) ProtoReflect() protoreflect.Message {
+func (x *AccountUpdate) ProtoReflect() protoreflect.Message {
 	mi := &file_assignment_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -272,40 +272,40 @@ func (x *ToldAccount) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ToldAccount.ProtoReflect.Descriptor instead.
-func (*ToldAccount) Descriptor() ([]byte, []int) {
+// Deprecated: Use AccountUpdate.ProtoReflect.Descriptor instead.
+func (*AccountUpdate) Descriptor() ([]byte, []int) {
 	return file_assignment_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *ToldAccount) GetAccount() []byte {
+func (x *AccountUpdate) GetAccount() []byte {
 	if x != nil {
 		return x.Account
 	}
 	return nil
 }
 
-func (x *ToldAccount) GetTerm() int64 {
+func (x *AccountUpdate) GetTerm() int64 {
 	if x != nil {
 		return x.Term
 	}
 	return 0
 }
 
-func (x *ToldAccount) GetIsHeld() bool {
+func (x *AccountUpdate) GetIsHeld() bool {
 	if x != nil {
 		return x.IsHeld
 	}
 	return false
 }
 
-func (x *ToldAccount) GetStandbys() []*ToldStandby {
+func (x *AccountUpdate) GetStandbys() []*StandbyUpdate {
 	if x != nil {
 		return x.Standbys
 	}
 	return nil
 }
 
-type ToldStandby struct {
+type StandbyUpdate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        uint64                 `protobuf:"varint,1,opt,name=member,proto3" json:"member,omitempty"`
 	Likeness      []byte                 `protobuf:"bytes,2,opt,name=likeness,proto3" json:"likeness,omitempty"`                     // equal for agents that have registered the account alike
@@ -314,20 +314,20 @@ type ToldStandby struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ToldStandby) Reset() {
-	*x = ToldStandby{}
+func (x *StandbyUpdate) Reset() {
+	*x = StandbyUpdate{}
 	mi := &file_assignment_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ToldStandby) String() string {
+func (x *StandbyUpdate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ToldStandby) ProtoMessage() {}
+func (*StandbyUpdate) ProtoMessage() {}
 
-func (x *ToldStandby) ProtoReflect() protoreflect.Message {
+func (x *StandbyUpdate) ProtoReflect() protoreflect.Message {
 	mi := &file_assignment_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -339,26 +339,26 @@ func (x *ToldStandby) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ToldStandby.ProtoReflect.Descriptor instead.
-func (*ToldStandby) Descriptor() ([]byte, []int) {
+// Deprecated: Use StandbyUpdate.ProtoReflect.Descriptor instead.
+func (*StandbyUpdate) Descriptor() ([]byte, []int) {
 	return file_assignment_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *ToldStandby) GetMember() uint64 {
+func (x *StandbyUpdate) GetMember() uint64 {
 	if x != nil {
 		return x.Member
 	}
 	return 0
 }
 
-func (x *ToldStandby) GetLikeness() []byte {
+func (x *StandbyUpdate) GetLikeness() []byte {
 	if x != nil {
 		return x.Likeness
 	}
 	return nil
 }
 
-func (x *ToldStandby) GetIsFailing() bool {
+func (x *StandbyUpdate) GetIsFailing() bool {
 	if x != nil {
 		return x.IsFailing
 	}
@@ -524,29 +524,29 @@ var File_assignment_proto protoreflect.FileDescriptor
 const file_assignment_proto_rawDesc = "" +
 	"\n" +
 	"\x10assignment.proto\x12\x0fvedette.peer.v1\"\x0f\n" +
-	"\rListenRequest\"\x90\x02\n" +
-	"\x04Told\x122\n" +
-	"\x06agents\x18\x01 \x03(\v2\x1a.vedette.peer.v1.ToldAgentR\x06agents\x12\x12\n" +
-	"\x04left\x18\x02 \x03(\x04R\x04left\x128\n" +
-	"\baccounts\x18\x03 \x03(\v2\x1c.vedette.peer.v1.ToldAccountR\baccounts\x12.\n" +
+	"\rListenRequest\"\x96\x02\n" +
+	"\x06Update\x124\n" +
+	"\x06agents\x18\x01 \x03(\v2\x1c.vedette.peer.v1.AgentUpdateR\x06agents\x12\x12\n" +
+	"\x04left\x18\x02 \x03(\x04R\x04left\x12:\n" +
+	"\baccounts\x18\x03 \x03(\v2\x1e.vedette.peer.v1.AccountUpdateR\baccounts\x12.\n" +
 	"\x06offers\x18\x04 \x03(\v2\x16.vedette.peer.v1.OfferR\x06offers\x125\n" +
 	"\bdeclined\x18\x05 \x03(\v2\x19.vedette.peer.v1.DeclinedR\bdeclined\x12\x1f\n" +
 	"\vis_draining\x18\x06 \x01(\bR\n" +
-	"isDraining\"\xc2\x01\n" +
-	"\tToldAgent\x12\x16\n" +
+	"isDraining\"\xc4\x01\n" +
+	"\vAgentUpdate\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\x04R\x06member\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\fR\x02id\x12\x12\n" +
 	"\x04zone\x18\x03 \x01(\fR\x04zone\x12\x12\n" +
 	"\x04load\x18\x04 \x01(\x03R\x04load\x12\x1b\n" +
 	"\tis_silent\x18\x05 \x01(\bR\bisSilent\x12!\n" +
 	"\fheard_millis\x18\x06 \x01(\x03R\vheardMillis\x12%\n" +
-	"\x0esettled_millis\x18\a \x01(\x03R\rsettledMillis\"\x8e\x01\n" +
-	"\vToldAccount\x12\x18\n" +
+	"\x0esettled_millis\x18\a \x01(\x03R\rsettledMillis\"\x92\x01\n" +
+	"\rAccountUpdate\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\fR\aaccount\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x03R\x04term\x12\x17\n" +
-	"\ais_held\x18\x03 \x01(\bR\x06isHeld\x128\n" +
-	"\bstandbys\x18\x04 \x03(\v2\x1c.vedette.peer.v1.ToldStandbyR\bstandbys\"`\n" +
-	"\vToldStandby\x12\x16\n" +
+	"\ais_held\x18\x03 \x01(\bR\x06isHeld\x12:\n" +
+	"\bstandbys\x18\x04 \x03(\v2\x1e.vedette.peer.v1.StandbyUpdateR\bstandbys\"b\n" +
+	"\rStandbyUpdate\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\x04R\x06member\x12\x1a\n" +
 	"\blikeness\x18\x02 \x01(\fR\blikeness\x12\x1d\n" +
 	"\n" +
@@ -562,9 +562,9 @@ const file_assignment_proto_rawDesc = "" +
 	"\x04load\x18\b \x01(\x03R\x04load\"<\n" +
 	"\bDeclined\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\fR\aaccount\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number2P\n" +
-	"\vAssignments\x12A\n" +
-	"\x06Listen\x12\x1e.vedette.peer.v1.ListenRequest\x1a\x15.vedette.peer.v1.Told0\x01B5Z3github.com/vedette-io/vedette/server/peer/peerprotob\x06proto3"
+	"\x06number\x18\x02 \x01(\x04R\x06number2R\n" +
+	"\vAssignments\x12C\n" +
+	"\x06Listen\x12\x1e.vedette.peer.v1.ListenRequest\x1a\x17.vedette.peer.v1.Update0\x01B5Z3github.com/vedette-io/vedette/server/peer/peerprotob\x06proto3"
 
 var (
 	file_assignment_proto_rawDescOnce sync.Once
@@ -581,21 +581,21 @@ func file_assignment_proto_rawDescGZIP() []byte {
 var file_assignment_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_assignment_proto_goTypes = []any{
 	(*ListenRequest)(nil), // 0: vedette.peer.v1.ListenRequest
-	(*Told)(nil),          // 1: vedette.peer.v1.Told
-	(*ToldAgent)(nil),     // 2: vedette.peer.v1.ToldAgent
-	(*ToldAccount)(nil),   // 3: vedette.peer.v1.ToldAccount
-	(*ToldStandby)(nil),   // 4: vedette.peer.v1.ToldStandby
+	(*Update)(nil),        // 1: vedette.peer.v1.Update
+	(*AgentUpdate)(nil),   // 2: vedette.peer.v1.AgentUpdate
+	(*AccountUpdate)(nil), // 3: vedette.peer.v1.AccountUpdate
+	(*StandbyUpdate)(nil), // 4: vedette.peer.v1.StandbyUpdate
 	(*Offer)(nil),         // 5: vedette.peer.v1.Offer
 	(*Declined)(nil),      // 6: vedette.peer.v1.Declined
 }
 var file_assignment_proto_depIdxs = []int32{
-	2, // 0: vedette.peer.v1.Told.agents:type_name -> vedette.peer.v1.ToldAgent
-	3, // 1: vedette.peer.v1.Told.accounts:type_name -> vedette.peer.v1.ToldAccount
-	5, // 2: vedette.peer.v1.Told.offers:type_name -> vedette.peer.v1.Offer
-	6, // 3: vedette.peer.v1.Told.declined:type_name -> vedette.peer.v1.Declined
-	4, // 4: vedette.peer.v1.ToldAccount.standbys:type_name -> vedette.peer.v1.ToldStandby
+	2, // 0: vedette.peer.v1.Update.agents:type_name -> vedette.peer.v1.AgentUpdate
+	3, // 1: vedette.peer.v1.Update.accounts:type_name -> vedette.peer.v1.AccountUpdate
+	5, // 2: vedette.peer.v1.Update.offers:type_name -> vedette.peer.v1.Offer
+	6, // 3: vedette.peer.v1.Update.declined:type_name -> vedette.peer.v1.Declined
+	4, // 4: vedette.peer.v1.AccountUpdate.standbys:type_name -> vedette.peer.v1.StandbyUpdate
 	0, // 5: vedette.peer.v1.Assignments.Listen:input_type -> vedette.peer.v1.ListenRequest
-	1, // 6: vedette.peer.v1.Assignments.Listen:output_type -> vedette.peer.v1.Told
+	1, // 6: vedette.peer.v1.Assignments.Listen:output_type -> vedette.peer.v1.Update
 	6, // [6:7] is the sub-list for method output_type
 	5, // [5:6] is the sub-list for method input_type
 	5, // [5:5] is the sub-list for extension type_name

@@ -34,7 +34,7 @@ const (
 type AssignmentsClient interface {
 	// Listen tells the calling server what agents of the called one report and could report: first all, then what changes. A message comes at least each
 	// second.
-	Listen(ctx context.Context, in *ListenRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Told], error)
+	Listen(ctx context.Context, in *ListenRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Update], error)
 }
 
 type assignmentsClient struct {
@@ -45,13 +45,13 @@ func NewAssignmentsClient(cc grpc.ClientConnInterface) AssignmentsClient {
 	return &assignmentsClient{cc}
 }
 
-func (c *assignmentsClient) Listen(ctx context.Context, in *ListenRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Told], error) {
+func (c *assignmentsClient) Listen(ctx context.Context, in *ListenRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Update], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Assignments_ServiceDesc.Streams[0], Assignments_Listen_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[ListenRequest, Told]{ClientStream: stream}
+	x := &grpc.GenericClientStream[ListenRequest, Update]{ClientStream: stream}
 	if err := x.ClientStream.SendMsg(in); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (c *assignmentsClient) Listen(ctx context.Context, in *ListenRequest, opts 
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Assignments_ListenClient = grpc.ServerStreamingClient[Told]
+type Assignments_ListenClient = grpc.ServerStreamingClient[Update]
 
 // AssignmentsServer is the server API for Assignments service.
 // All implementations must embed UnimplementedAssignmentsServer
@@ -73,7 +73,7 @@ type Assignments_ListenClient = grpc.ServerStreamingClient[Told]
 type AssignmentsServer interface {
 	// Listen tells the calling server what agents of the called one report and could report: first all, then what changes. A message comes at least each
 	// second.
-	Listen(*ListenRequest, grpc.ServerStreamingServer[Told]) error
+	Listen(*ListenRequest, grpc.ServerStreamingServer[Update]) error
 	mustEmbedUnimplementedAssignmentsServer()
 }
 
@@ -84,7 +84,7 @@ type AssignmentsServer interface {
 // pointer dereference when methods are called.
 type UnimplementedAssignmentsServer struct{}
 
-func (UnimplementedAssignmentsServer) Listen(*ListenRequest, grpc.ServerStreamingServer[Told]) error {
+func (UnimplementedAssignmentsServer) Listen(*ListenRequest, grpc.ServerStreamingServer[Update]) error {
 	return status.Error(codes.Unimplemented, "method Listen not implemented")
 }
 func (UnimplementedAssignmentsServer) mustEmbedUnimplementedAssignmentsServer() {}
@@ -113,11 +113,11 @@ func _Assignments_Listen_Handler(srv interface{}, stream grpc.ServerStream) erro
 	if err := stream.RecvMsg(m); err != nil {
 		return err
 	}
-	return srv.(AssignmentsServer).Listen(m, &grpc.GenericServerStream[ListenRequest, Told]{ServerStream: stream})
+	return srv.(AssignmentsServer).Listen(m, &grpc.GenericServerStream[ListenRequest, Update]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Assignments_ListenServer = grpc.ServerStreamingServer[Told]
+type Assignments_ListenServer = grpc.ServerStreamingServer[Update]
 
 // Assignments_ServiceDesc is the grpc.ServiceDesc for Assignments service.
 // It's only intended for direct use with grpc.RegisterService,

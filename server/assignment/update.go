@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-io/vedette"
 )
 
-// ToldAgent is what a server tells the others about an agent that is connected to it.
-type ToldAgent struct {
+// AgentUpdate is what a server tells the others about an agent that is connected to it.
+type AgentUpdate struct {
 	Member   MemberID // at that server
 	ID       vedette.AgentID
 	ZoneID   string
@@ -27,25 +27,25 @@ type ToldAgent struct {
 // Likeness is equal for agents that have registered an account alike.
 type Likeness [16]byte
 
-// ToldStandby is an agent that could report an account.
-type ToldStandby struct {
+// StandbyUpdate is an agent that could report an account.
+type StandbyUpdate struct {
 	Member    MemberID
 	Likeness  Likeness
 	IsFailing bool // the agent reports an error of the account
 }
 
-// ToldAccount is what a server tells the others about an account that its agents have registered.
-type ToldAccount struct {
+// AccountUpdate is what a server tells the others about an account that its agents have registered.
+type AccountUpdate struct {
 	Account vedette.AccountName
 	// Term is that in which an agent of the server reports the account, or in which the server has released it; 0 if neither.
 	Term     vedette.Term
 	IsHeld   bool
-	Standbys []ToldStandby
+	Standbys []StandbyUpdate
 }
 
-func (t *ToldAccount) isEmpty() bool { return t.Term == 0 && len(t.Standbys) == 0 }
+func (t *AccountUpdate) isEmpty() bool { return t.Term == 0 && len(t.Standbys) == 0 }
 
-func (t *ToldAccount) equals(other *ToldAccount) bool {
+func (t *AccountUpdate) equals(other *AccountUpdate) bool {
 	return t.Term == other.Term && t.IsHeld == other.IsHeld && slices.Equal(t.Standbys, other.Standbys)
 }
 
@@ -55,14 +55,14 @@ type peer struct {
 	heardAt    time.Time
 	isDraining bool
 	agents     map[MemberID]*remoteAgent
-	accounts   map[vedette.AccountName]ToldAccount
+	accounts   map[vedette.AccountName]AccountUpdate
 	// balanceAfter is when the next account is offered to it only to balance agents, because it did not take the last one.
 	balanceAfter time.Time
 }
 
 // remoteAgent is an agent of another server.
 type remoteAgent struct {
-	ToldAgent
+	AgentUpdate
 
 	server       vedette.ServerID
 	heardSince   time.Time
@@ -70,29 +70,29 @@ type remoteAgent struct {
 }
 
 const (
-	// TellInterval is how often a server tells others something, even if nothing has changed.
-	TellInterval = time.Second
+	// UpdateInterval is how often a server tells others something, even if nothing has changed.
+	UpdateInterval = time.Second
 	// PeerTimeout is after what silence of a server nothing is offered to its agents.
-	PeerTimeout = 3 * TellInterval
-	// maxToldLoad is more than any agent has, and does not overflow.
-	maxToldLoad = math.MaxInt64 >> 20
+	PeerTimeout = 3 * UpdateInterval
+	// maxUpdateLoad is more than any agent has, and does not overflow.
+	maxUpdateLoad = math.MaxInt64 >> 20
 	// What one server may tell: more is ignored, and comes to its agents when they register accounts that nobody has.
-	maxToldAgents   = 100_000
-	maxToldAccounts = 200_000
+	maxUpdateAgents   = 100_000
+	maxUpdateAccounts = 200_000
 )
 
-func (f *Fleet) peerTold(e PeerTold) {
+func (f *Fleet) peerUpdate(e PeerUpdated) {
 	p := f.peers[e.Server]
 	if p == nil {
-		p = &peer{agents: map[MemberID]*remoteAgent{}, accounts: map[vedette.AccountName]ToldAccount{}}
+		p = &peer{agents: map[MemberID]*remoteAgent{}, accounts: map[vedette.AccountName]AccountUpdate{}}
 		f.peers[e.Server] = p
 	}
 	p.heardAt, p.isDraining = f.now, e.IsDraining
 	for _, t := range e.Agents {
-		if len(p.agents) >= maxToldAgents && p.agents[t.Member] == nil {
+		if len(p.agents) >= maxUpdateAgents && p.agents[t.Member] == nil {
 			continue
 		}
-		t.Load = min(max(0, t.Load), maxToldLoad)
+		t.Load = min(max(0, t.Load), maxUpdateLoad)
 		p.agents[t.Member] = &remoteAgent{t, e.Server, f.now.Add(-max(0, t.Heard)), f.now.Add(-max(0, t.Settled))}
 	}
 	for _, id := range e.Left {
@@ -101,7 +101,7 @@ func (f *Fleet) peerTold(e PeerTold) {
 	for _, t := range e.Accounts {
 		if len(t.Standbys) == 0 {
 			delete(p.accounts, t.Account)
-		} else if _, known := p.accounts[t.Account]; known || len(p.accounts) < maxToldAccounts {
+		} else if _, known := p.accounts[t.Account]; known || len(p.accounts) < maxUpdateAccounts {
 			p.accounts[t.Account] = t
 		}
 		if t.Term != 0 {
@@ -114,7 +114,7 @@ func (f *Fleet) peerTold(e PeerTold) {
 func (f *Fleet) peerLost(e PeerLost) { delete(f.peers, e.Server) }
 
 // hint handles that another server says that it has, or has released, an account.
-func (f *Fleet) hint(server vedette.ServerID, t ToldAccount) {
+func (f *Fleet) hint(server vedette.ServerID, t AccountUpdate) {
 	a := f.accounts[t.Account]
 	switch {
 	case a == nil:
@@ -221,29 +221,29 @@ func (f *Fleet) touch(a *account) {
 	}
 }
 
-// tell emits what has changed for other servers.
-func (f *Fleet) tell() {
+// emitUpdates emits what has changed for other servers.
+func (f *Fleet) emitUpdates() {
 	if len(f.touched) == 0 {
 		return
 	}
-	var changed []ToldAccount
+	var changed []AccountUpdate
 	for a := range f.touched {
-		if t := a.toTell(); !t.equals(&a.told) {
-			a.told = t
+		if t := a.currentUpdate(); !t.equals(&a.sent) {
+			a.sent = t
 			changed = append(changed, t)
 		}
 	}
 	clear(f.touched)
 	if len(changed) > 0 {
-		slices.SortFunc(changed, func(a, b ToldAccount) int { return cmp.Compare(a.Account, b.Account) })
-		f.emit(Tell{Accounts: changed})
+		slices.SortFunc(changed, func(a, b AccountUpdate) int { return cmp.Compare(a.Account, b.Account) })
+		f.emit(SendUpdate{Accounts: changed})
 	}
 }
 
-// toTell returns what other servers should know. Standbys of an account that is reported here do not matter to them: they end with this
+// currentUpdate returns what other servers should know. Standbys of an account that is reported here do not matter to them: they end with this
 // server.
-func (a *account) toTell() ToldAccount {
-	t := ToldAccount{Account: a.name}
+func (a *account) currentUpdate() AccountUpdate {
+	t := AccountUpdate{Account: a.name}
 	if a.cacher != 0 {
 		t.Term, t.IsHeld = a.term, true
 		return t
@@ -253,51 +253,51 @@ func (a *account) toTell() ToldAccount {
 	}
 	for _, m := range a.candidates {
 		if m.roles[a.name].Role == Standby {
-			t.Standbys = append(t.Standbys, ToldStandby{m.id, m.registered[a.name].likeness, m.failing[a.name]})
+			t.Standbys = append(t.Standbys, StandbyUpdate{m.id, m.registered[a.name].likeness, m.failing[a.name]})
 		}
 	}
 	return t
 }
 
-func (f *Fleet) toTell(m *member) ToldAgent {
-	return ToldAgent{Member: m.id, ID: m.ID, ZoneID: m.ZoneID, Load: m.load, IsSilent: m.liveness.isSilent(), Heard: m.liveness.heardFor(),
+func (f *Fleet) currentUpdate(m *member) AgentUpdate {
+	return AgentUpdate{Member: m.id, ID: m.ID, ZoneID: m.ZoneID, Load: m.load, IsSilent: m.liveness.isSilent(), Heard: m.liveness.heardFor(),
 		Settled: f.settledFor(m)}
 }
 
-// tellAgents emits what has changed of agents: at once whether they are heard, and their loads each second.
-func (f *Fleet) tellAgents(withLoads bool) {
+// updateAgents emits what has changed of agents: at once whether they are heard, and their loads each second.
+func (f *Fleet) updateAgents(withLoads bool) {
 	if !f.isShared {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.members)) {
 		m := f.members[id]
 		l := &m.liveness
-		now := toldState{true, l.isSilent(), l.heardTicks > 0, l.returnedAt, m.told.load}
+		now := sentState{true, l.isSilent(), l.heardTicks > 0, l.returnedAt, m.sent.load}
 		if withLoads {
 			now.load = m.load
 		}
-		if now != m.told {
-			m.told = now
-			f.emit(Tell{Agents: []ToldAgent{f.toTell(m)}})
+		if now != m.sent {
+			m.sent = now
+			f.emit(SendUpdate{Agents: []AgentUpdate{f.currentUpdate(m)}})
 		}
 	}
 }
 
-// toldState is what decides whether other servers are told of an agent again.
-type toldState struct {
-	isTold            bool
+// sentState is what decides whether other servers are told of an agent again.
+type sentState struct {
+	isUpdated         bool
 	isSilent, isHeard bool
 	returnedAt        time.Time
 	load              int64
 }
 
-// Told returns all that other servers should know.
-func (f *Fleet) Told() (agents []ToldAgent, accounts []ToldAccount) {
+// Updates returns all that other servers should know.
+func (f *Fleet) Updates() (agents []AgentUpdate, accounts []AccountUpdate) {
 	for _, m := range f.members {
-		agents = append(agents, f.toTell(m))
+		agents = append(agents, f.currentUpdate(m))
 	}
 	for _, a := range f.accounts {
-		if t := a.toTell(); !t.isEmpty() {
+		if t := a.currentUpdate(); !t.isEmpty() {
 			accounts = append(accounts, t)
 		}
 	}
