@@ -150,9 +150,9 @@ const maxRecreations = 3
 // absenceTimeout is how long an operation that has found nothing may take to find out since when that is so.
 const absenceTimeout = 2 * time.Second
 
-// proveAbsence lists the objects with the name of p. If there is none, it returns the resourceVersion of the list; it is empty if the
-// list does not show that. If there is one, it was created since, and proveAbsence returns that. The 404 of an object has no resourceVersion. That of a list is of the state that the list shows. See
-// docs/decisions/0199-a-deletion-says-what-is-gone.md.
+// proveAbsence lists the objects with the name of p. If there is none, it returns the resourceVersion of the list; it is empty if
+// the list does not show that. If there is one, it was created since, and proveAbsence returns that. A list has the resourceVersion of
+// the state that it shows, and the 404 of an object has none (docs/decisions/0199-a-deletion-says-what-is-gone.md).
 func (r *run) proveAbsence(ctx context.Context, p request.Path) (version string, created listedMeta) {
 	ctx, cancel := context.WithTimeout(ctx, absenceTimeout)
 	defer cancel()

@@ -152,7 +152,8 @@ func (r *Registry) followOnce(ctx context.Context, server vedette.ServerID) erro
 
 // handleMessage handles a message of another server.
 func (r *Registry) handleMessage(server vedette.ServerID, update Update) {
-	r.step(assignment.PeerUpdated{Server: server, Agents: update.Agents, Left: update.Left, Accounts: update.Accounts, IsDraining: update.IsDraining})
+	r.step(assignment.PeerUpdated{Server: server, Agents: update.Agents, Left: update.Left, Accounts: update.Accounts,
+		IsDraining: update.IsDraining})
 	for _, o := range update.Offers {
 		r.step(assignment.Offered{Server: server, Offer: o})
 	}

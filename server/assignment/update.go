@@ -240,8 +240,8 @@ func (f *Fleet) emitUpdates() {
 	}
 }
 
-// currentUpdate returns what other servers should know. Standbys of an account that is reported here do not matter to them: they end with this
-// server.
+// currentUpdate returns what other servers should know. Standbys of an account that is reported here do not matter to them: they
+// end with this server.
 func (a *account) currentUpdate() AccountUpdate {
 	t := AccountUpdate{Account: a.name}
 	if a.cacher != 0 {

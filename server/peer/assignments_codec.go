@@ -47,7 +47,8 @@ func fromUpdate(t assigner.Update) []*peerproto.Update {
 		m := p.grow(len(a.Account) + 32 + 40*len(standbys))
 		update := &peerproto.AccountUpdate{Account: []byte(a.Account), Term: int64(a.Term), IsHeld: a.IsHeld}
 		for _, s := range standbys {
-			update.Standbys = append(update.Standbys, &peerproto.StandbyUpdate{Member: uint64(s.Member), Likeness: s.Likeness[:], IsFailing: s.IsFailing})
+			update.Standbys = append(update.Standbys, &peerproto.StandbyUpdate{Member: uint64(s.Member), Likeness: s.Likeness[:],
+				IsFailing: s.IsFailing})
 		}
 		m.Accounts = append(m.Accounts, update)
 	}
