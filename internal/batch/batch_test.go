@@ -66,6 +66,27 @@ func (r *recorder) call(ctx context.Context, l *Line[int, int], numbers ...int) 
 	group.Wait()
 }
 
+// TestFewCallsDoNotWait makes one call after the other. The fourth one of an interval is too many, and so are all of the next interval.
+func TestFewCallsDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder(t)
+		l := r.line(10, 1)
+		l.cfg.Few = 3
+		for _, c := range []struct {
+			pause  time.Duration // before the call
+			number int
+			want   time.Duration // for which it waits
+		}{{0, 1, 0}, {0, 2, 0}, {0, 3, 0}, {0, 4, 50 * time.Millisecond}, {0, 5, 50 * time.Millisecond}, {time.Second, 6, 0}, {0, 7, 0}} {
+			time.Sleep(c.pause)
+			began := time.Now()
+			r.call(t.Context(), l, c.number)
+			if took := time.Since(began); took != c.want {
+				t.Errorf("call %d takes %v, want %v", c.number, took, c.want)
+			}
+		}
+	})
+}
+
 func TestOneCallDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(t)
