@@ -263,23 +263,26 @@ var shardName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // chooseShards sets the further databases. Problems do not quote a URL.
 func (c *Config) chooseShards(user, password string) {
-	const key = "sql.shards"
 	names := map[string]bool{}
 	for i, s := range c.SQL.Shards {
-		entry := fmt.Sprintf("%s[%d]", key, i)
+		entry := fmt.Sprintf("sql.shards[%d]", i)
+		atURL, atName := entry+".url", entry+".name" // where each is in the file
+		if s.Name == "" {
+			atName = atURL
+		}
 		user, password := cmp.Or(s.User, user), cmp.Or(s.Password.Reveal(), password)
 		found, _, err := databaseURL(s.URL.Reveal(), user, password)
 		switch {
 		case isSQLite(c.database):
-			c.Report.AddAt(key, "%q: SQLite is one file for one server: set sql.url to a PostgreSQL, MariaDB or MySQL database, or remove this one", entry)
+			c.Report.AddAt(atURL, "%q: SQLite is one file for one server: set sql.url to a PostgreSQL, MariaDB or MySQL database, or remove this one", entry)
 		case !shardName.MatchString(s.Name):
-			c.Report.AddAt(key, "%q: the name %.100q must consist of 1 to 63 small letters, digits and hyphens between them", entry, s.Name)
+			c.Report.AddAt(atName, "%q: the name %.100q must consist of 1 to 63 small letters, digits and hyphens between them", entry, s.Name)
 		case names[s.Name]:
-			c.Report.AddAt(key, "%q: the name %s is used twice: each database needs one of its own", entry, s.Name)
+			c.Report.AddAt(atName, "%q: the name %s is used twice: each database needs one of its own", entry, s.Name)
 		case err != nil:
-			c.Report.AddAt(key, "%q: %s", entry, err)
+			c.Report.AddAt(atURL, "%q: %s", entry, err)
 		case isSQLite(found):
-			c.Report.AddAt(key, "%q: a file of SQLite is for one server: name a PostgreSQL, MariaDB or MySQL database", entry)
+			c.Report.AddAt(atURL, "%q: a file of SQLite is for one server: name a PostgreSQL, MariaDB or MySQL database", entry)
 		default:
 			c.shards = append(c.shards, ShardDatabase{s.Name, found, c.replicasOf(entry+".readReplicas", found, s.ReadReplicas, user, password)})
 		}

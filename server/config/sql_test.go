@@ -70,6 +70,9 @@ func TestShardProblems(t *testing.T) {
 		if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret")) {
 			t.Errorf("%s: got %v, want %q", tt.sql, err, tt.want)
 		}
+		if err != nil && !strings.Contains(err.Error(), "c.yml:1:") {
+			t.Errorf("%s: got %v, which does not say where that is", tt.sql, err)
+		}
 		if err == nil && len(c.Shards()) != 1 {
 			t.Errorf("%s: got %d databases, want 1", tt.sql, len(c.Shards()))
 		}
