@@ -52,7 +52,7 @@ type SQL struct {
 
 // Shard is a further database.
 type Shard struct {
-	// Name of the database, of at most 63 small letters, digits and hyphens. It never changes.
+	// Name of the database, of at most 63 lowercase letters, digits and hyphens. It never changes.
 	Name string `config:"name"`
 	// URL of an empty database, in the form of sql.url.
 	URL DatabaseURL `config:"url"`
@@ -276,7 +276,7 @@ func (c *Config) chooseShards(user, password string) {
 		case isSQLite(c.database):
 			c.Report.AddAt(atURL, "%q: SQLite is one file for one server: set sql.url to a PostgreSQL, MariaDB or MySQL database, or remove this one", entry)
 		case !shardName.MatchString(s.Name):
-			c.Report.AddAt(atName, "%q: the name %.100q must consist of 1 to 63 small letters, digits and hyphens between them", entry, s.Name)
+			c.Report.AddAt(atName, "%q: the name %.100q must consist of 1 to 63 lowercase letters, digits and hyphens between them", entry, s.Name)
 		case names[s.Name]:
 			c.Report.AddAt(atName, "%q: the name %s is used twice: each database needs one of its own", entry, s.Name)
 		case err != nil:
