@@ -54,8 +54,8 @@ func TestPartsTellTheWhole(t *testing.T) {
 	}
 }
 
-// TestUncertainChangesOfPartsAreToldAgain publishes a change whose outcome is not known, and reads when it has ended.
-func TestUncertainChangesOfPartsAreToldAgain(t *testing.T) {
+// TestUncertainChangesOfPartsArePublishedAgain publishes a change whose outcome is not known, and reads when it has ended.
+func TestUncertainChangesOfPartsArePublishedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole := New(time.Second)
 		part := whole.NewPart(1)
