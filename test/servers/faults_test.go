@@ -30,7 +30,7 @@ type fleet struct {
 	accounts []vedette.AccountName
 }
 
-// settings let operations wait for a minute until an agent is connected: while a server is frozen, the load balancer leads agents to it.
+// settings let operations wait for a minute until an agent is connected: while a server is frozen, the load balancer still sends agents to it.
 const settings = `logging.level: info
 kubesvc.operations.retry.maxRetries: 30
 `
