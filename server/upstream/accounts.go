@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -12,7 +13,12 @@ import (
 // accountTimeout bounds how long a request waits for the accounts.
 const accountTimeout = 5 * time.Second
 
-var errAccountsTimeout = vedette.Errorf(vedette.Unavailable, "the database does not say within %v which accounts agents have: try again later", accountTimeout)
+var (
+	errAccountsTimeout = vedette.Errorf(vedette.Unavailable, "the database does not say within %v which accounts agents have: try again later", accountTimeout)
+	// errAccountsLate is for a request that has less time than that.
+	errAccountsLate = vedette.Errorf(vedette.Unavailable, "the time for an answer of both Clouddrivers ended before it was known which accounts agents have: "+
+		"try again later, or set upstream.mergeTimeout higher")
+)
 
 // accountSet says for which accounts this server answers at one time. One set decides about all parts of an answer. It is
 // not changed.
@@ -121,6 +127,14 @@ func (c *accountCache) current(ctx context.Context) (*accountSet, error) {
 
 // exact returns the accounts for which this server answers now, or an error if they cannot be read.
 func (c *accountCache) exact(ctx context.Context) (*accountSet, error) {
+	set, err := c.read(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, errAccountsLate
+	}
+	return set, err
+}
+
+func (c *accountCache) read(ctx context.Context) (*accountSet, error) {
 	theirs := c.index.accountsVersion()
 	list, err := c.list(ctx)
 	if err != nil {

@@ -31,6 +31,23 @@ func TestAccountsWithAHungUpstream(t *testing.T) {
 	})
 }
 
+// TestAccountsAfterTheTimeOfAMerge checks that a request whose time ends while it waits for the accounts gets an error that says to try
+// again.
+func TestAccountsAfterTheTimeOfAMerge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemoryStore()
+		store.set("arriving", registry.FirstSync{Settled: time.Unix(1, 0)})
+		c := &accountCache{accounts: accountlist.NewCache(store), index: newIndex(time.Minute, time.Hour, func() bool { return false }),
+			readIndex: func(ctx context.Context) { <-ctx.Done() }}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.exact(ctx); vedette.KindOf(err) != vedette.Unavailable {
+			t.Errorf("got error %v, want one that says to try again", err)
+		}
+		time.Sleep(accountTimeout) // the read goes on
+	})
+}
+
 // TestNewestAccountsStay lets requests wait that have found different accounts. What they derive must not replace what another one has
 // derived of more recent accounts, because that is what counts while the database does not answer.
 func TestNewestAccountsStay(t *testing.T) {
