@@ -78,6 +78,9 @@ type Outcome struct {
 	// CacheObject is the one object that was written or read, in the form of its feed,
 	// so that it can be stored before the feed reports it; nil if there is none.
 	CacheObject *Object
+	// Awaited is the version of that object if CacheObject is nil although a feed reports the object: another agent has the account, or the
+	// feed reads another version of its kind. Who must read what was written waits until that is stored.
+	Awaited *ObjectVersion
 	// More has the objects after Objects. They are read from the cluster while the outcome is sent, so that
 	// the agent never holds a whole list. It can be read once, and must be closed. Nil if Objects has all;
 	// servers never have it.
@@ -85,6 +88,20 @@ type Outcome struct {
 	// Stream is the log; nil for other verbs. The caller must close it. It ends when it
 	// is closed or when the context of the operation ends.
 	Stream io.ReadCloser
+}
+
+// DropCacheObject removes the object, which can be large, and keeps its version.
+func (o *Outcome) DropCacheObject() {
+	if o.CacheObject != nil {
+		o.Awaited = &ObjectVersion{o.CacheObject.Key, o.CacheObject.ResourceVersion}
+		o.CacheObject = nil
+	}
+}
+
+// ObjectVersion is one version of an object.
+type ObjectVersion struct {
+	Key     Key
+	Version string // resourceVersion
 }
 
 // Absence says that objects of a key are gone. Newer ones may exist.

@@ -39,7 +39,7 @@ type account struct {
 	operator   *operate.Operator  // nil until the cluster was reached
 	operatorOf vedette.Cluster    // what the cluster of operator was identified as
 	cluster    *kube.Cluster      // of operator
-	watcher    *watch.Watcher     // the last one that ran; nil before the first
+	watcher    *watch.Watcher     // nil while this agent does not report the account
 	feeds      *feedAnnouncements // of watcher
 	state      lifecycle.State
 	err        error // of the state; the two below count while the state is reporting
@@ -162,6 +162,7 @@ func (r *accountRunner) execute(ctx context.Context, effect lifecycle.Effect) li
 	case lifecycle.StopWatching:
 		r.watch.stop()
 		r.watch = nil
+		a.stopWatching()
 	case lifecycle.Forget:
 		a.agent.box.Forget(a.cfg.Name)
 	case lifecycle.Deregister:
@@ -413,9 +414,7 @@ func (a *account) startWatching(ctx context.Context, cluster *kube.Cluster, sett
 	if settings.Verifies {
 		watchConfig.Comparer = &comparer{account: a.cfg.Name, box: a.agent.box, comparisons: &a.comparisons}
 	}
-	selection := a.cfg.Selection
-	selection.DefaultKinds = settings.Kinds
-	r.watcher = watch.NewWatcher(cluster, selection, &recordWriter{
+	r.watcher = watch.NewWatcher(cluster, a.selection(settings), &recordWriter{
 		account: a.cfg.Name, box: a.agent.box, redactor: redactor, indexes: &a.indexes, announcements: &r.announcements,
 		setClusterError: a.setClusterError, setSelectionError: a.setSelectionError, setWaitReason: a.setWaitReason,
 		metrics: a.agent.cfg.Metrics,

@@ -43,7 +43,7 @@ type Config struct {
 	// RereadInterval is how often kubeconfigs and certificates are checked for changes. Zero
 	// means 30 s.
 	RereadInterval time.Duration
-	Operate        operate.Config // CoveredByFeed, and the redactor and log of requests, are set for each account
+	Operate        operate.Config // Coverage, and the redactor and log of requests, are set for each account
 	Executor       executor.Config
 	// Admin decides who may use the paths for operators of Handler.
 	Admin admin.Guard

@@ -140,7 +140,7 @@ func failedOutcome(op vedette.Operation, status int, reason, message string) ved
 // another agent reports the account.
 func (a *account) initOperator(cluster *kube.Cluster, identity vedette.Cluster) error {
 	cfg := a.agent.cfg.Operate
-	cfg.CoveredByFeed, cfg.Requests.Log = a.covers, a.log
+	cfg.Coverage, cfg.Requests.Log = a.coverage, a.log
 	var err error
 	cfg.Requests.Redactor, err = a.agent.redactorFor(a.agent.serverSettings())
 	if err != nil {
@@ -158,18 +158,42 @@ func (a *account) initOperator(cluster *kube.Cluster, identity vedette.Cluster) 
 	return nil
 }
 
-// covers reports whether a feed of this agent reports an object. It returns false while
-// another agent reports the account.
-func (a *account) covers(r vedette.Resource, o *vedette.Object) bool {
+// coverage returns whether a feed of the account reports an object. While this agent does not report the account, another one may, or
+// this one is about to begin: only the server knows which feeds there are.
+func (a *account) coverage(r vedette.Resource, o *vedette.Object) operate.Coverage {
 	w := a.currentWatcher()
-	return w != nil && w.Covers(r, o)
+	switch {
+	case w == nil && a.selection(a.agent.serverSettings()).Selects(r, o):
+		return operate.ReportedElsewhere
+	case w == nil:
+		return operate.NotReported
+	case w.Covers(r, o):
+		return operate.Reported
+	case w.Reports(r.Kind, o):
+		return operate.ReportedElsewhere
+	}
+	return operate.NotReported
 }
 
-// currentWatcher returns the last watcher; nil before the first one runs.
+// selection returns what the account watches.
+func (a *account) selection(settings uplink.ServerSettings) watch.Selection {
+	s := a.cfg.Selection
+	s.DefaultKinds = settings.Kinds
+	return s
+}
+
+// currentWatcher returns the watcher of the account; nil while this agent does not report the account.
 func (a *account) currentWatcher() *watch.Watcher {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.watcher
+}
+
+// stopWatching forgets the watcher, which has stopped.
+func (a *account) stopWatching() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watcher, a.feeds = nil, nil
 }
 
 // setWatcher makes operations report objects in the same form as the feeds of a watcher.

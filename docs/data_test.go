@@ -34,7 +34,7 @@ var rowsOfMessages = map[proto.Message]map[string]string{
 	&wire.OperationsUp{}: {"attach": "connection", "outcome": ""},
 	&wire.Outcome{}: {"id": "result", "state": "result", "status": "result", "reason": "result", "message": "message, warnings", "keys": "result", "uids": "result", "absent": "result",
 		"objects": "objects that were read or written", "result": "", "fresh_kind": "kinds", "fresh": "objects that were read or written",
-		"unchanged": "result", "warnings": "message, warnings", "changes": "what changed"},
+		"unchanged": "result", "warnings": "message, warnings", "changes": "what changed", "awaited": "result"},
 }
 
 // TestDataThatLeavesIsComplete checks that data-that-leaves.md has a row for the answer to each verb, and for each part of

@@ -225,6 +225,7 @@ func TestOutcomeRoundTrip(t *testing.T) {
 		{ID: "01J", State: vedette.Failed, Status: 409, Reason: "Conflict", Message: "no", UIDs: []string{"u"}, Objects: []json.RawMessage{json.RawMessage(`{}`), json.RawMessage(`[]`)}},
 		{ID: "01J", State: vedette.Done, Status: 200, Unchanged: true},
 		{ID: "01J", State: vedette.Done, Status: 200, Absent: &vedette.Absence{Key: object.Key, Version: "12"}},
+		{ID: "01J", State: vedette.Done, Status: 200, Awaited: &vedette.ObjectVersion{Key: object.Key, Version: "12"}},
 		{ID: "01J", State: vedette.Failed, Warnings: []string{"v1 Endpoints is deprecated", ""}},
 		{ID: "01J", State: vedette.Lost, Result: json.RawMessage(`{"a":1}`)},
 	} {

@@ -26,6 +26,9 @@ func FromOutcome(out vedette.Outcome) *Outcome {
 	if out.Absent != nil {
 		o.Absent = &Absence{Key: fromKey(out.Absent.Key), Version: out.Absent.Version}
 	}
+	if out.Awaited != nil {
+		o.Awaited = &ObjectVersion{Key: fromKey(out.Awaited.Key), Version: out.Awaited.Version}
+	}
 	for _, c := range out.Changes {
 		o.Changes = append(o.Changes, &Change{Key: fromKey(c.Key), Before: c.Before, After: c.After,
 			Patch: c.Patch, TemplateBefore: c.TemplateBefore, TemplateAfter: c.TemplateAfter, Note: c.Note})
@@ -70,6 +73,9 @@ func ToOutcome(o *Outcome) vedette.Outcome {
 	}
 	if a := o.GetAbsent(); a != nil {
 		out.Absent = &vedette.Absence{Key: toKey(a.GetKey()), Version: a.GetVersion()}
+	}
+	if a := o.GetAwaited(); a != nil {
+		out.Awaited = &vedette.ObjectVersion{Key: toKey(a.GetKey()), Version: a.GetVersion()}
 	}
 	for _, c := range o.GetChanges() {
 		out.Changes = append(out.Changes, vedette.ObjectChange{

@@ -5091,6 +5091,7 @@ type Outcome struct {
 	Warnings      []string               `protobuf:"bytes,13,rep,name=warnings,proto3" json:"warnings,omitempty"` // of API servers, in order of arrival
 	Changes       []*Change              `protobuf:"bytes,14,rep,name=changes,proto3" json:"changes,omitempty"`   // for the history
 	Absent        *Absence               `protobuf:"bytes,15,opt,name=absent,proto3" json:"absent,omitempty"`     // of a delete
+	Awaited       *ObjectVersion         `protobuf:"bytes,16,opt,name=awaited,proto3" json:"awaited,omitempty"`   // if fresh is missing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5230,6 +5231,66 @@ func (x *Outcome) GetAbsent() *Absence {
 	return nil
 }
 
+func (x *Outcome) GetAwaited() *ObjectVersion {
+	if x != nil {
+		return x.Awaited
+	}
+	return nil
+}
+
+// ObjectVersion is a vedette.ObjectVersion.
+type ObjectVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           *Key                   `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectVersion) Reset() {
+	*x = ObjectVersion{}
+	mi := &file_vedette_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectVersion) ProtoMessage() {}
+
+func (x *ObjectVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_vedette_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectVersion.ProtoReflect.Descriptor instead.
+func (*ObjectVersion) Descriptor() ([]byte, []int) {
+	return file_vedette_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *ObjectVersion) GetKey() *Key {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *ObjectVersion) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
 // Absence is a vedette.Absence.
 type Absence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5241,7 +5302,7 @@ type Absence struct {
 
 func (x *Absence) Reset() {
 	*x = Absence{}
-	mi := &file_vedette_proto_msgTypes[61]
+	mi := &file_vedette_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5253,7 +5314,7 @@ func (x *Absence) String() string {
 func (*Absence) ProtoMessage() {}
 
 func (x *Absence) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[61]
+	mi := &file_vedette_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5266,7 +5327,7 @@ func (x *Absence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Absence.ProtoReflect.Descriptor instead.
 func (*Absence) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{61}
+	return file_vedette_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Absence) GetKey() *Key {
@@ -5299,7 +5360,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_vedette_proto_msgTypes[62]
+	mi := &file_vedette_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5311,7 +5372,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[62]
+	mi := &file_vedette_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5324,7 +5385,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{62}
+	return file_vedette_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Change) GetKey() *Key {
@@ -5387,7 +5448,7 @@ type Key struct {
 
 func (x *Key) Reset() {
 	*x = Key{}
-	mi := &file_vedette_proto_msgTypes[63]
+	mi := &file_vedette_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5399,7 +5460,7 @@ func (x *Key) String() string {
 func (*Key) ProtoMessage() {}
 
 func (x *Key) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[63]
+	mi := &file_vedette_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5412,7 +5473,7 @@ func (x *Key) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Key.ProtoReflect.Descriptor instead.
 func (*Key) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{63}
+	return file_vedette_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Key) GetKind() *Kind {
@@ -5451,7 +5512,7 @@ type AnswerPiece struct {
 
 func (x *AnswerPiece) Reset() {
 	*x = AnswerPiece{}
-	mi := &file_vedette_proto_msgTypes[64]
+	mi := &file_vedette_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5463,7 +5524,7 @@ func (x *AnswerPiece) String() string {
 func (*AnswerPiece) ProtoMessage() {}
 
 func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[64]
+	mi := &file_vedette_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5476,7 +5537,7 @@ func (x *AnswerPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerPiece.ProtoReflect.Descriptor instead.
 func (*AnswerPiece) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{64}
+	return file_vedette_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *AnswerPiece) GetSession() string {
@@ -5522,7 +5583,7 @@ type AnswerEnd struct {
 
 func (x *AnswerEnd) Reset() {
 	*x = AnswerEnd{}
-	mi := &file_vedette_proto_msgTypes[65]
+	mi := &file_vedette_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5534,7 +5595,7 @@ func (x *AnswerEnd) String() string {
 func (*AnswerEnd) ProtoMessage() {}
 
 func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_vedette_proto_msgTypes[65]
+	mi := &file_vedette_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5547,7 +5608,7 @@ func (x *AnswerEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerEnd.ProtoReflect.Descriptor instead.
 func (*AnswerEnd) Descriptor() ([]byte, []int) {
-	return file_vedette_proto_rawDescGZIP(), []int{65}
+	return file_vedette_proto_rawDescGZIP(), []int{66}
 }
 
 var File_vedette_proto protoreflect.FileDescriptor
@@ -5959,7 +6020,7 @@ const file_vedette_proto_rawDesc = "" +
 	"\vsubresource\x18\x03 \x01(\tR\vsubresource\x12\x12\n" +
 	"\x04path\x18\x04 \x01(\tR\x04path\x12%\n" +
 	"\x0eall_namespaces\x18\x05 \x01(\bR\rallNamespaces\x12\x12\n" +
-	"\x04list\x18\x06 \x01(\bR\x04list\"\xdf\x04\n" +
+	"\x04list\x18\x06 \x01(\bR\x04list\"\x99\x05\n" +
 	"\aOutcome\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1e.vedette.wire.v1.Outcome.StateR\x05state\x12\x16\n" +
@@ -5977,14 +6038,18 @@ const file_vedette_proto_rawDesc = "" +
 	"\tunchanged\x18\f \x01(\bR\tunchanged\x12\x1a\n" +
 	"\bwarnings\x18\r \x03(\tR\bwarnings\x121\n" +
 	"\achanges\x18\x0e \x03(\v2\x17.vedette.wire.v1.ChangeR\achanges\x120\n" +
-	"\x06absent\x18\x0f \x01(\v2\x18.vedette.wire.v1.AbsenceR\x06absent\"P\n" +
+	"\x06absent\x18\x0f \x01(\v2\x18.vedette.wire.v1.AbsenceR\x06absent\x128\n" +
+	"\aawaited\x18\x10 \x01(\v2\x1e.vedette.wire.v1.ObjectVersionR\aawaited\"P\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"STATE_DONE\x10\x01\x12\x10\n" +
 	"\fSTATE_FAILED\x10\x02\x12\x0e\n" +
 	"\n" +
-	"STATE_LOST\x10\x03\"K\n" +
+	"STATE_LOST\x10\x03\"Q\n" +
+	"\rObjectVersion\x12&\n" +
+	"\x03key\x18\x01 \x01(\v2\x14.vedette.wire.v1.KeyR\x03key\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"K\n" +
 	"\aAbsence\x12&\n" +
 	"\x03key\x18\x01 \x01(\v2\x14.vedette.wire.v1.KeyR\x03key\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"\xd8\x01\n" +
@@ -6027,7 +6092,7 @@ func file_vedette_proto_rawDescGZIP() []byte {
 }
 
 var file_vedette_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_vedette_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
 var file_vedette_proto_goTypes = []any{
 	(Assignment_Role)(0),    // 0: vedette.wire.v1.Assignment.Role
 	(Outcome_State)(0),      // 1: vedette.wire.v1.Outcome.State
@@ -6092,13 +6157,14 @@ var file_vedette_proto_goTypes = []any{
 	(*Version)(nil),         // 60: vedette.wire.v1.Version
 	(*Access)(nil),          // 61: vedette.wire.v1.Access
 	(*Outcome)(nil),         // 62: vedette.wire.v1.Outcome
-	(*Absence)(nil),         // 63: vedette.wire.v1.Absence
-	(*Change)(nil),          // 64: vedette.wire.v1.Change
-	(*Key)(nil),             // 65: vedette.wire.v1.Key
-	(*AnswerPiece)(nil),     // 66: vedette.wire.v1.AnswerPiece
-	(*AnswerEnd)(nil),       // 67: vedette.wire.v1.AnswerEnd
-	nil,                     // 68: vedette.wire.v1.Upsert.LabelsEntry
-	nil,                     // 69: vedette.wire.v1.Upsert.AnnotationsEntry
+	(*ObjectVersion)(nil),   // 63: vedette.wire.v1.ObjectVersion
+	(*Absence)(nil),         // 64: vedette.wire.v1.Absence
+	(*Change)(nil),          // 65: vedette.wire.v1.Change
+	(*Key)(nil),             // 66: vedette.wire.v1.Key
+	(*AnswerPiece)(nil),     // 67: vedette.wire.v1.AnswerPiece
+	(*AnswerEnd)(nil),       // 68: vedette.wire.v1.AnswerEnd
+	nil,                     // 69: vedette.wire.v1.Upsert.LabelsEntry
+	nil,                     // 70: vedette.wire.v1.Upsert.AnnotationsEntry
 }
 var file_vedette_proto_depIdxs = []int32{
 	4,  // 0: vedette.wire.v1.AgentMessage.hello:type_name -> vedette.wire.v1.Hello
@@ -6140,8 +6206,8 @@ var file_vedette_proto_depIdxs = []int32{
 	22, // 36: vedette.wire.v1.Declare.feeds:type_name -> vedette.wire.v1.DeclaredFeed
 	18, // 37: vedette.wire.v1.DeclaredFeed.feed:type_name -> vedette.wire.v1.Feed
 	25, // 38: vedette.wire.v1.Upsert.owner:type_name -> vedette.wire.v1.Owner
-	68, // 39: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
-	69, // 40: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
+	69, // 39: vedette.wire.v1.Upsert.labels:type_name -> vedette.wire.v1.Upsert.LabelsEntry
+	70, // 40: vedette.wire.v1.Upsert.annotations:type_name -> vedette.wire.v1.Upsert.AnnotationsEntry
 	8,  // 41: vedette.wire.v1.Owner.kind:type_name -> vedette.wire.v1.Kind
 	34, // 42: vedette.wire.v1.AgentHeartbeat.accounts:type_name -> vedette.wire.v1.AccountAge
 	18, // 43: vedette.wire.v1.Index.feed:type_name -> vedette.wire.v1.Feed
@@ -6184,25 +6250,27 @@ var file_vedette_proto_depIdxs = []int32{
 	49, // 80: vedette.wire.v1.Logs.target:type_name -> vedette.wire.v1.Target
 	49, // 81: vedette.wire.v1.Access.target:type_name -> vedette.wire.v1.Target
 	1,  // 82: vedette.wire.v1.Outcome.state:type_name -> vedette.wire.v1.Outcome.State
-	65, // 83: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
+	66, // 83: vedette.wire.v1.Outcome.keys:type_name -> vedette.wire.v1.Key
 	8,  // 84: vedette.wire.v1.Outcome.fresh_kind:type_name -> vedette.wire.v1.Kind
 	24, // 85: vedette.wire.v1.Outcome.fresh:type_name -> vedette.wire.v1.Upsert
-	64, // 86: vedette.wire.v1.Outcome.changes:type_name -> vedette.wire.v1.Change
-	63, // 87: vedette.wire.v1.Outcome.absent:type_name -> vedette.wire.v1.Absence
-	65, // 88: vedette.wire.v1.Absence.key:type_name -> vedette.wire.v1.Key
-	65, // 89: vedette.wire.v1.Change.key:type_name -> vedette.wire.v1.Key
-	8,  // 90: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
-	2,  // 91: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
-	41, // 92: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
-	66, // 93: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
-	3,  // 94: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
-	42, // 95: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
-	67, // 96: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
-	94, // [94:97] is the sub-list for method output_type
-	91, // [91:94] is the sub-list for method input_type
-	91, // [91:91] is the sub-list for extension type_name
-	91, // [91:91] is the sub-list for extension extendee
-	0,  // [0:91] is the sub-list for field type_name
+	65, // 86: vedette.wire.v1.Outcome.changes:type_name -> vedette.wire.v1.Change
+	64, // 87: vedette.wire.v1.Outcome.absent:type_name -> vedette.wire.v1.Absence
+	63, // 88: vedette.wire.v1.Outcome.awaited:type_name -> vedette.wire.v1.ObjectVersion
+	66, // 89: vedette.wire.v1.ObjectVersion.key:type_name -> vedette.wire.v1.Key
+	66, // 90: vedette.wire.v1.Absence.key:type_name -> vedette.wire.v1.Key
+	66, // 91: vedette.wire.v1.Change.key:type_name -> vedette.wire.v1.Key
+	8,  // 92: vedette.wire.v1.Key.kind:type_name -> vedette.wire.v1.Kind
+	2,  // 93: vedette.wire.v1.Caching.Connect:input_type -> vedette.wire.v1.AgentMessage
+	41, // 94: vedette.wire.v1.Operations.Serve:input_type -> vedette.wire.v1.OperationsUp
+	67, // 95: vedette.wire.v1.Operations.Answer:input_type -> vedette.wire.v1.AnswerPiece
+	3,  // 96: vedette.wire.v1.Caching.Connect:output_type -> vedette.wire.v1.ServerMessage
+	42, // 97: vedette.wire.v1.Operations.Serve:output_type -> vedette.wire.v1.OperationsDown
+	68, // 98: vedette.wire.v1.Operations.Answer:output_type -> vedette.wire.v1.AnswerEnd
+	96, // [96:99] is the sub-list for method output_type
+	93, // [93:96] is the sub-list for method input_type
+	93, // [93:93] is the sub-list for extension type_name
+	93, // [93:93] is the sub-list for extension extendee
+	0,  // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_vedette_proto_init() }
@@ -6288,7 +6356,7 @@ func file_vedette_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_vedette_proto_rawDesc), len(file_vedette_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   68,
+			NumMessages:   69,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

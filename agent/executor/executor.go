@@ -371,7 +371,7 @@ func (x *Executor) dropPayloadLocked(e *entry) bool {
 		return false
 	}
 	e.outcome.Objects = nil
-	e.outcome.CacheObject = nil
+	e.outcome.DropCacheObject()
 	e.outcome.Result = nil
 	e.outcome.Warnings = nil
 	e.outcome.Changes = nil

@@ -22,7 +22,15 @@ func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 	cat, err := c.Discover(t.Context())
 	must(t, err)
 	selection := watch.Selection{Kinds: []string{"configmap", "horizontalpodautoscaler"}, OnlySpinnakerManaged: true}
-	b := newTestbed(t, operate.Config{CoveredByFeed: func(r vedette.Resource, o *vedette.Object) bool { return selection.Covers(cat, r, o) }})
+	b := newTestbed(t, operate.Config{Coverage: func(r vedette.Resource, o *vedette.Object) operate.Coverage {
+		switch {
+		case selection.Covers(cat, r, o):
+			return operate.Reported
+		case selection.Selects(r, o):
+			return operate.ReportedElsewhere
+		}
+		return operate.NotReported
+	}})
 	managed := func(o object) object {
 		o["metadata"].(object)["annotations"] = object{"moniker.spinnaker.io/application": "web"}
 		return o
@@ -34,18 +42,24 @@ func TestFreshOnlyForObjectsOfFeeds(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		object object
-		want   bool
+		want   operate.Coverage
 	}{
-		{"of a kind that is watched", managed(configMap("a", nil)), true},
-		{"that Spinnaker does not manage", configMap("b", nil), false},
-		{"of another kind", managed(secretManifest("x")), false},
-		{"in the version of the feed", scaler("v2"), true},
-		{"in another version", scaler("v1"), false},
+		{"of a kind that is watched", managed(configMap("a", nil)), operate.Reported},
+		{"that Spinnaker does not manage", configMap("b", nil), operate.NotReported},
+		{"of another kind", managed(secretManifest("x")), operate.NotReported},
+		{"in the version of the feed", scaler("v2"), operate.Reported},
+		{"in another version", scaler("v1"), operate.ReportedElsewhere},
 	} {
 		out := b.apply("", tt.object)
-		if (out.CacheObject != nil) != tt.want || len(out.Objects) != 1 {
-			t.Errorf("object %s: got an object to store: %v, %d objects", tt.name, out.CacheObject != nil, len(out.Objects))
+		if (out.CacheObject != nil) != (tt.want == operate.Reported) || (out.Awaited != nil) != (tt.want == operate.ReportedElsewhere) || len(out.Objects) != 1 {
+			t.Errorf("object %s: got an object to store: %v, awaited: %v, %d objects", tt.name, out.CacheObject != nil, out.Awaited, len(out.Objects))
 		}
+		if out.Awaited != nil && (out.Awaited.Key != out.Keys[0] || out.Awaited.Version != dig(decode(t, out.Objects[0]), "metadata", "resourceVersion")) {
+			t.Errorf("object %s: got awaited %v, want the version of %s", tt.name, out.Awaited, out.Objects[0])
+		}
+	}
+	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("horizontalpodautoscaler.v1.autoscaling", "h-v1")}); out.CacheObject != nil || out.Awaited == nil {
+		t.Errorf("recache of an object in another version: got %+v", out)
 	}
 	if out := b.mustExecute(vedette.RecacheArgs{Target: b.target("configmap", "b")}); out.CacheObject != nil || len(out.Keys) != 1 {
 		t.Errorf("recache of an object that no feed covers: got %+v", out)

@@ -45,18 +45,29 @@ func (r *run) objectResultSince(p request.Path, raw []byte, status int, previous
 	if r.IsDryRun() && p.IsSecret() {
 		r.secretPreview = raw
 	}
-	return result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key},
-		CacheObject: r.freshObject(p.Resource, &obj),
-		Unchanged:   previousVersion != "" && previousVersion == obj.ResourceVersion}}
+	res := result{Outcome: vedette.Outcome{Status: status, Objects: []json.RawMessage{obj.Body}, Keys: []vedette.Key{obj.Key},
+		Unchanged: previousVersion != "" && previousVersion == obj.ResourceVersion}}
+	res.CacheObject, res.Awaited = r.freshObject(p.Resource, &obj)
+	return res
 }
 
-// freshObject returns the object to store, nil if no feed covers it, because nothing would report
-// its deletion, or if it has no version.
-func (r *run) freshObject(resource vedette.Resource, obj *vedette.Object) *vedette.Object {
-	if obj.ResourceVersion == "" || r.operator.cfg.CoveredByFeed != nil && !r.operator.cfg.CoveredByFeed(resource, obj) {
-		return nil
+// freshObject returns the object to store, or its version if a feed reports it in another form. Both are nil if it has no version, or
+// if no feed reports it, because nothing would report its deletion.
+func (r *run) freshObject(resource vedette.Resource, obj *vedette.Object) (*vedette.Object, *vedette.ObjectVersion) {
+	coverage := Reported
+	switch {
+	case obj.ResourceVersion == "":
+		return nil, nil
+	case r.operator.cfg.Coverage != nil:
+		coverage = r.operator.cfg.Coverage(resource, obj)
 	}
-	return obj
+	switch coverage {
+	case Reported:
+		return obj, nil
+	case ReportedElsewhere:
+		return nil, &vedette.ObjectVersion{Key: obj.Key, Version: obj.ResourceVersion}
+	}
+	return nil, nil
 }
 
 func parseListedMeta(raw []byte) (listedMeta, error) {

@@ -12,6 +12,18 @@ import (
 	"github.com/vedette-io/vedette/agent/redact"
 )
 
+// Coverage says whether the feeds of an account report an object.
+type Coverage int
+
+// Coverages.
+const (
+	NotReported Coverage = iota
+	// Reported in the form that operations have it in.
+	Reported
+	// ReportedElsewhere means by another agent, or as another version of its kind. The form may differ.
+	ReportedElsewhere
+)
+
 // Config is how operations are executed. The zero value is valid.
 type Config struct {
 	// Timeout limits an operation without a deadline; default 30 s.
@@ -24,10 +36,10 @@ type Config struct {
 	// FieldValidation determines what the API server does with unknown fields of manifests;
 	// default strict, as in kubectl.
 	FieldValidation vedette.FieldValidation
-	// CoveredByFeed reports whether the account's feeds report an object. Only such objects are
+	// Coverage returns whether the account's feeds report an object. Only such objects are
 	// stored from outcomes, because nothing would report the deletion of others. Nil means that
-	// all are covered. It must be safe for concurrent use.
-	CoveredByFeed func(vedette.Resource, *vedette.Object) bool
+	// all are reported. It must be safe for concurrent use.
+	Coverage func(vedette.Resource, *vedette.Object) Coverage
 	// Requests is how requests are sent.
 	Requests request.Config
 }

@@ -26,5 +26,7 @@ func (r *run) recache(ctx context.Context, t vedette.Target) result {
 	if err != nil {
 		return errorResult(err)
 	}
-	return result{Outcome: vedette.Outcome{Status: status, CacheObject: r.freshObject(p.Resource, &obj), Keys: []vedette.Key{obj.Key}}}
+	res := result{Outcome: vedette.Outcome{Status: status, Keys: []vedette.Key{obj.Key}}}
+	res.CacheObject, res.Awaited = r.freshObject(p.Resource, &obj)
+	return res
 }

@@ -97,15 +97,25 @@ func (s Selection) Covers(cat kube.Catalogue, r vedette.Resource, o *vedette.Obj
 	return slices.ContainsFunc(feeds, func(w FeedSpec) bool { return w.covers(r, o) })
 }
 
-// covers reports whether the feed contains an object that was read from resource r. A
-// synthetic feed contains no objects of the cluster.
+// Selects reports whether a feed of the selection contains an object of a resource if the cluster has no other one of that name. It says
+// nothing of the version that the feed reads.
+func (s Selection) Selects(r vedette.Resource, o *vedette.Object) bool {
+	return s.Covers(kube.Catalogue{Resources: []vedette.Resource{r}}, r, o)
+}
+
+// covers reports whether the feed contains an object that was read from resource r.
 func (w FeedSpec) covers(r vedette.Resource, o *vedette.Object) bool {
+	return w.Resource.Version == r.Version && w.contains(r.Kind, o)
+}
+
+// contains reports whether the feed contains an object of a kind. A synthetic feed contains no objects of the cluster.
+func (w FeedSpec) contains(kind vedette.Kind, o *vedette.Object) bool {
 	namespace := o.Namespace
 	if w.Kind == namespaceKind {
 		namespace = o.Name
 	}
 	switch {
-	case w.Objects != nil || w.Kind != r.Kind || w.Resource.Version != r.Version:
+	case w.Objects != nil || w.Kind != kind:
 		return false
 	case w.Namespace != "" && w.Namespace != o.Namespace || slices.Contains(w.Omit, namespace):
 		return false

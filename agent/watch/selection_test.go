@@ -189,6 +189,30 @@ func TestSelectionCoversOnlyItsObjects(t *testing.T) {
 	}
 }
 
+// TestSelectionWithoutACatalogue checks what a selection selects of a resource of which alone is known.
+func TestSelectionWithoutACatalogue(t *testing.T) {
+	deployments := vedette.Resource{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Version: "v1beta1", Plural: "deployments", Namespaced: true}
+	configMaps := vedette.Resource{Kind: vedette.Kind{Name: "ConfigMap"}, Version: "v1", Plural: "configmaps", ShortNames: []string{"cm"}, Namespaced: true}
+	object := &vedette.Object{Key: vedette.Key{Namespace: "a"}}
+	for _, tt := range []struct {
+		name     string
+		s        Selection
+		resource vedette.Resource
+		want     bool
+	}{
+		{"a default kind in any version", Selection{}, deployments, true},
+		{"another kind", Selection{}, configMaps, false},
+		{"a kind of the server", Selection{DefaultKinds: []string{"cm"}}, configMaps, true},
+		{"another namespace", Selection{Namespaces: []string{"b"}}, deployments, false},
+		{"an omitted namespace", Selection{OmitNamespaces: []string{"a"}}, deployments, false},
+		{"not managed by Spinnaker", Selection{OnlySpinnakerManaged: true}, deployments, false},
+	} {
+		if got := tt.s.Selects(tt.resource, object); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 // TestFeedsWithAMarkCoverObjects checks in which states a feed covers its objects.
 func TestFeedsWithAMarkCoverObjects(t *testing.T) {
 	pods := vedette.Resource{Kind: vedette.Kind{Name: "Pod"}, Version: "v1", Plural: "pods", Namespaced: true}
@@ -208,7 +232,12 @@ func TestFeedsWithAMarkCoverObjects(t *testing.T) {
 			t.Errorf("state %s: got pod %v and node %v, want %v and false", state, w.Covers(pods, pod), w.Covers(node, pod), want)
 		}
 	}
+	older := pods
+	older.Version = "v1beta1"
 	w.feeds[f.Feed] = w.newFeed(f.FeedSpec, discardSink{}, "12")
+	if w.Covers(older, pod) || !w.Reports(older.Kind, pod) || w.Reports(node.Kind, pod) {
+		t.Error("another version: got it covered or not reported, or another kind reported")
+	}
 	if !w.Covers(pods, pod) {
 		t.Error("pending feed with a mark: got not covered, want covered")
 	}

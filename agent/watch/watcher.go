@@ -230,10 +230,19 @@ func (w *Watcher) Reset(name vedette.Feed, from vedette.Mark) bool {
 // it waits for up to a second. It is safe for concurrent use.
 func (w *Watcher) Covers(r vedette.Resource, o *vedette.Object) bool {
 	w.waitForFeeds()
+	return w.anyPublishes(func(f *feed) bool { return f.covers(r, o) })
+}
+
+// Reports is Covers in whatever version of the kind the feed reads, and does not wait.
+func (w *Watcher) Reports(kind vedette.Kind, o *vedette.Object) bool {
+	return w.anyPublishes(func(f *feed) bool { return f.contains(kind, o) })
+}
+
+func (w *Watcher) anyPublishes(has func(*feed) bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.feeds {
-		if f.is((*lifecycle.Feed).Publishes) && f.covers(r, o) {
+		if f.is((*lifecycle.Feed).Publishes) && has(f) {
 			return true
 		}
 	}

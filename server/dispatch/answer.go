@@ -50,7 +50,7 @@ func shortened(out vedette.Outcome) vedette.Outcome {
 	}
 	out.Objects = nil
 	out.Result = nil
-	out.CacheObject = nil
+	out.DropCacheObject()
 	out.Changes = nil
 	out.Reason, out.Message = vedette.CleanText(out.Reason, maxShortText), vedette.CleanText(out.Message, maxMessage)
 	out.Warnings = slices.Clone(out.Warnings[:min(len(out.Warnings), maxShortWarnings)])

@@ -92,6 +92,8 @@ type operationStore interface {
 		end *history.Operation) (changes []commit.Change, ended bool, err error)
 	RemoveAbsent(ctx context.Context, account vedette.AccountName, term vedette.Term, absent vedette.Absence, uid string,
 		end *history.Operation) (changes []commit.Change, ended bool, err error)
+	HasReached(ctx context.Context, account vedette.AccountName, o vedette.ObjectVersion) (bool, error)
+	HasRemoved(ctx context.Context, account vedette.AccountName, absent vedette.Absence, uid string, wasStored bool) (bool, error)
 	Resources(ctx context.Context, accounts ...vedette.AccountName) ([]vedette.Resource, error)
 	UID(ctx context.Context, account vedette.AccountName, key vedette.Key) (uid, version string, err error)
 }

@@ -39,6 +39,9 @@ type scenario struct {
 	stored         vedette.Cluster // of prod
 	pause          time.Duration   // of the process, whenever it looks for the cacher
 	purgeDelay     time.Duration   // to purge the history
+	elsewhere      bool            // whether another server has stored what is asked for
+	elsewhereErr   error
+	asked          string // what of another server was asked for last
 }
 
 func runScenario(t *testing.T, test func(s *scenario)) {
@@ -270,6 +273,22 @@ func (s *scenario) RemoveAbsent(ctx context.Context, account vedette.AccountName
 	}
 	err := s.EndOperations(ctx, []history.Operation{*end})
 	return nil, err == nil, err
+}
+
+func (s *scenario) HasReached(_ context.Context, account vedette.AccountName, o vedette.ObjectVersion) (bool, error) {
+	return s.isStored("%s at %s of %s", o.Key, o.Version, account)
+}
+
+func (s *scenario) HasRemoved(_ context.Context, account vedette.AccountName, absent vedette.Absence, uid string, wasStored bool) (bool, error) {
+	return s.isStored("no %s at %s of %s: %s, was stored: %v", absent.Key, absent.Version, account, uid, wasStored)
+}
+
+// isStored answers for another server that writes the account.
+func (s *scenario) isStored(format string, args ...any) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = fmt.Sprintf(format, args...)
+	return s.elsewhere, s.elsewhereErr
 }
 
 func (s *scenario) Prioritize(vedette.AccountName) (end func()) {

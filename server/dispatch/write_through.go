@@ -44,26 +44,30 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 		return false
 	}
 	defer d.makeKnown(ctx)
-	absent := out.Absent
-	out.Absent = nil // nobody else needs it
+	absent, awaited := out.Absent, out.Awaited
+	out.Absent, out.Awaited = nil, nil // nobody else needs them
 	ctx, cancel := context.WithTimeout(ctx, maxWriteThroughWait)
 	defer cancel()
-	if out.CacheObject != nil {
-		return d.writeInTerm(ctx, f, func(term vedette.Term) ([]commit.Change, bool, error) {
-			return d.store.WriteThrough(ctx, f.op.Account, term, *out.CacheObject, end)
+	switch {
+	case out.CacheObject != nil:
+		o := out.CacheObject
+		return d.writeInTerm(ctx, f, storedEffect{
+			write: func(term vedette.Term) ([]commit.Change, bool, error) {
+				return d.store.WriteThrough(ctx, f.op.Account, term, *o, end)
+			},
+			isStored: func() (bool, error) {
+				return d.store.HasReached(ctx, f.op.Account, vedette.ObjectVersion{Key: o.Key, Version: o.ResourceVersion})
+			},
 		})
+	case awaited != nil:
+		return d.writeInTerm(ctx, f, storedEffect{isStored: func() (bool, error) { return d.store.HasReached(ctx, f.op.Account, *awaited) }})
 	}
 	if name := objectOf(f.op.Args).name; absent != nil && (name == "" || absent.Key.Name != name) {
 		absent = nil // it says nothing of this operation's object
 	}
 	args, isDelete := f.op.Args.(vedette.DeleteArgs)
 	if !isDelete || args.NoWait || out.State != vedette.Done || len(out.Keys) == 0 || len(out.UIDs) != len(out.Keys) {
-		if absent == nil {
-			return false
-		}
-		return d.writeInTerm(ctx, f, func(term vedette.Term) ([]commit.Change, bool, error) {
-			return d.store.RemoveAbsent(ctx, f.op.Account, term, *absent, "", end)
-		})
+		return absent != nil && d.writeInTerm(ctx, f, d.removal(ctx, f, *absent, "", end))
 	}
 	for i, key := range out.Keys {
 		if out.UIDs[i] == f.known.uid && key != f.known.key {
@@ -73,14 +77,29 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 		if i == len(out.Keys)-1 {
 			endRow = end
 		}
-		ended = d.writeInTerm(ctx, f, func(term vedette.Term) ([]commit.Change, bool, error) {
-			if absent != nil && absent.Key == key {
-				return d.store.RemoveAbsent(ctx, f.op.Account, term, *absent, out.UIDs[i], endRow)
-			}
-			return d.store.RemoveThrough(ctx, f.op.Account, term, key, out.UIDs[i], endRow)
-		})
+		gone := vedette.Absence{Key: key}
+		if absent != nil && absent.Key == key {
+			gone = *absent
+		}
+		ended = d.writeInTerm(ctx, f, d.removal(ctx, f, gone, out.UIDs[i], endRow))
 	}
 	return ended
+}
+
+// removal is the effect of the deletion of one object. The uid is empty if the operation found none, and the version of gone if it is not
+// known up to which one the object is gone.
+func (d *Dispatcher) removal(ctx context.Context, f *inflight, gone vedette.Absence, uid string, end *history.Operation) storedEffect {
+	return storedEffect{
+		write: func(term vedette.Term) ([]commit.Change, bool, error) {
+			if gone.Version == "" {
+				return d.store.RemoveThrough(ctx, f.op.Account, term, gone.Key, uid, end)
+			}
+			return d.store.RemoveAbsent(ctx, f.op.Account, term, gone, uid, end)
+		},
+		isStored: func() (bool, error) {
+			return d.store.HasRemoved(ctx, f.op.Account, gone, uid, uid != "" && uid == f.known.uid)
+		},
+	}
 }
 
 // maxKnownWait bounds makeKnown. A server that does not answer uses its caches for a shorter time.
@@ -98,17 +117,36 @@ func (d *Dispatcher) makeKnown(ctx context.Context) {
 	}
 }
 
+// storedEffect is what an operation has changed of one object. If the account is written by another server, isStored is asked until
+// that one has stored it.
+type storedEffect struct {
+	write    func(vedette.Term) ([]commit.Change, bool, error) // nil if there is nothing to write
+	isStored func() (bool, error)
+}
+
+// The time between two questions whether another server has stored an effect: a feed reports most changes within some milliseconds.
+const (
+	minStoredPoll = 10 * time.Millisecond
+	maxStoredPoll = 160 * time.Millisecond
+)
+
 // writeInTerm writes in the term of the account's cacher and waits for a term if there
 // is none: an agent sends outcomes first on a new connection, before it is assigned its
-// accounts, and an outcome may arrive just before a connection is lost.
-func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, write func(vedette.Term) ([]commit.Change, bool, error)) (ended bool) {
-	for {
+// accounts, and an outcome may arrive just before a connection is lost. If the account has moved to an
+// agent of another server meanwhile, that agent's feed reports the effect, which may be later than the outcome.
+func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, e storedEffect) (ended bool) {
+	for poll := minStoredPoll; ; poll = min(2*poll, maxStoredPoll) {
 		changed := d.nextChange() // before Cacher, so that no change is missed
 		err := registry.ErrTerm
-		if member, term := d.assignments.Cacher(f.op.Account); member != nil {
+		if member, term := d.assignments.Cacher(f.op.Account); member != nil && e.write != nil {
 			var changes []commit.Change
-			changes, ended, err = write(term)
+			changes, ended, err = e.write(term)
 			d.publisher.Publish(changes)
+		}
+		if errors.Is(err, registry.ErrTerm) {
+			if isStored, unknown := e.isStored(); isStored || errors.Is(unknown, commit.ErrNoFeed) {
+				return false
+			}
 		}
 		if err == nil || errors.Is(err, commit.ErrNoFeed) {
 			return ended // false if the object is not cached
@@ -118,9 +156,12 @@ func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, write func(ve
 				"error", err)
 			return false
 		}
+		timer := time.NewTimer(poll)
 		select {
 		case <-ctx.Done():
 		case <-changed:
+		case <-timer.C:
 		}
+		timer.Stop()
 	}
 }

@@ -1,12 +1,14 @@
 package dispatch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/assigner"
 	"github.com/vedette-io/vedette/server/assignment"
+	"github.com/vedette-io/vedette/server/store/commit"
 )
 
 // TestWriteThroughWaitsForCacher checks that an outcome without a cacher waits until
@@ -29,6 +31,82 @@ func TestWriteThroughWaitsForCacher(t *testing.T) {
 		s.notifyAssigned()
 		time.Sleep(100 * time.Millisecond)
 		s.expectLog("stored  web at 7", "op done 200 ")
+	})
+}
+
+// TestEffectOfAnAccountThatHasMoved checks that the outcome of an operation waits until the server that writes the account now has stored
+// what the operation has changed.
+func TestEffectOfAnAccountThatHasMoved(t *testing.T) {
+	object := &vedette.Object{Key: webKey, ResourceVersion: "12"}
+	gone := &vedette.Absence{Key: webKey, Version: "12"}
+	for _, tt := range []struct {
+		name  string
+		args  vedette.Args
+		out   vedette.Outcome
+		asked string // "" if nothing is waited for
+	}{
+		{"written", scale, vedette.Outcome{State: vedette.Done, Status: 200, CacheObject: object}, "Deployment.apps shop/web at 12 of prod"},
+		{"written, and not in the form of a feed", scale, vedette.Outcome{State: vedette.Done, Status: 200, Awaited: &vedette.ObjectVersion{Key: webKey, Version: "12"}},
+			"Deployment.apps shop/web at 12 of prod"},
+		{"deleted", vedette.DeleteArgs{Target: web}, vedette.Outcome{State: vedette.Done, Status: 200, Keys: []vedette.Key{webKey}, UIDs: []string{"u"}},
+			"no Deployment.apps shop/web at  of prod: u, was stored: false"},
+		{"not found", vedette.DeleteArgs{Target: web}, vedette.Outcome{State: vedette.Failed, Status: 404, Absent: gone},
+			"no Deployment.apps shop/web at 12 of prod: , was stored: false"},
+		{"reported by no feed", scale, vedette.Outcome{State: vedette.Done, Status: 200}, ""},
+		{"read", get, vedette.Outcome{State: vedette.Done, Status: 200, CacheObject: object}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			runScenario(t, func(s *scenario) {
+				a := s.connect("a", "1")
+				s.start("op", tt.args)
+				s.takeLog()
+				s.disconnect(a)
+				s.takeLog()
+				tt.out.ID = "op"
+				a.answer(tt.out)
+				time.Sleep(maxWriteThroughWait / 2)
+				if got := s.takeLog(); (got == "a/1: forget op") != (tt.asked != "") {
+					t.Errorf("before the other server has stored it: got the events\n%s", got)
+				}
+				s.mu.Lock()
+				s.elsewhere = true
+				asked := s.asked
+				s.mu.Unlock()
+				time.Sleep(maxStoredPoll)
+				if got := s.takeLog(); strings.Contains(got, "op "+string(tt.out.State)) != (tt.asked != "") || asked != tt.asked {
+					t.Errorf("after the other server has stored it: got %q and the events\n%s\nwant %q", asked, got, tt.asked)
+				}
+			})
+		})
+	}
+	t.Run("the account is removed", func(t *testing.T) {
+		runScenario(t, func(s *scenario) {
+			a := s.connect("a", "1")
+			s.start("op", scale)
+			s.disconnect(a)
+			s.takeLog()
+			s.elsewhereErr = commit.ErrNoFeed
+			a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Awaited: &vedette.ObjectVersion{Key: webKey, Version: "12"}})
+			s.expectLog("a/1: forget op", "op done 200 ")
+		})
+	})
+}
+
+// TestEffectInAnotherForm checks that the outcome of an operation waits for the feed of this server if that reports another version of
+// the kind.
+func TestEffectInAnotherForm(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		s.start("op", scale)
+		s.takeLog()
+		a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, Awaited: &vedette.ObjectVersion{Key: webKey, Version: "12"}})
+		time.Sleep(maxStoredPoll)
+		s.expectLog("a/1: forget op")
+		s.mu.Lock()
+		s.elsewhere = true
+		s.mu.Unlock()
+		time.Sleep(maxStoredPoll)
+		s.expectLog("op done 200 ")
 	})
 }
 

@@ -178,6 +178,7 @@ func formatResult(out vedette.Outcome, reads bool) ([]byte, error) {
 		out.ID = id
 		return encodeResult(out)
 	}
-	out.Objects, out.CacheObject = nil, nil
+	out.Objects = nil
+	out.DropCacheObject()
 	return encodeResult(out)
 }

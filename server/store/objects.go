@@ -94,6 +94,24 @@ func (s *Store) RemoveAbsent(ctx context.Context, account vedette.AccountName, t
 	return d.RemoveAbsent(ctx, account, term, absent, uid, end)
 }
 
+// HasReached is write.Writer.HasReached.
+func (s *Store) HasReached(ctx context.Context, account vedette.AccountName, o vedette.ObjectVersion) (bool, error) {
+	d, err := s.of(ctx, account)
+	if err != nil {
+		return false, err
+	}
+	return d.HasReached(ctx, account, o)
+}
+
+// HasRemoved is write.Writer.HasRemoved.
+func (s *Store) HasRemoved(ctx context.Context, account vedette.AccountName, absent vedette.Absence, uid string, wasStored bool) (bool, error) {
+	d, err := s.of(ctx, account)
+	if err != nil {
+		return false, err
+	}
+	return d.HasRemoved(ctx, account, absent, uid, wasStored)
+}
+
 // StoreMarks is write.Writer.StoreMarks.
 func (s *Store) StoreMarks(ctx context.Context, account vedette.AccountName) error {
 	d, err := s.of(ctx, account)

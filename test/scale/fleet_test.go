@@ -110,7 +110,9 @@ func (p *fleetProcess) startAgents(s *share) {
 		}
 		id := vedette.AgentID(fmt.Sprintf("agent-%04d", i))
 		a := agent.New(agent.Config{Uplink: uplink.Config{Target: "servers.invalid:9091", Creds: insecure.NewCredentials(), Agent: id,
-			Addresses: func(context.Context) ([]string, error) { return s.Servers, nil }}, Watch: watch.Config{VerifyInterval: never}}, log.With("agent", id))
+			Addresses: func(context.Context) ([]string, error) { return s.Servers, nil }},
+			// No watch ends meanwhile, so that those which begin are known to have a reason.
+			Watch: watch.Config{VerifyInterval: never, MinWatchTimeout: never, MaxWatchTimeout: never}}, log.With("agent", id))
 		p.agents[i] = a
 		go func() {
 			fmt.Fprintf(os.Stderr, "agent %s has ended: %v\n", id, a.Run(context.Background()))

@@ -95,7 +95,6 @@ type writer struct {
 	lastID   string // of the operation that wrote it
 	writes   int
 	failures int           // writes that failed
-	late     int           // answers that were older than what was written, see read
 	longest  time.Duration // without a write that was done
 	since    time.Time     // the last one
 }
@@ -134,31 +133,17 @@ func (w *writer) write() {
 	time.Sleep(20 * time.Millisecond) // as a client does that tries again
 }
 
-// maxLate is for how long a server may answer what was there before a write. While an account moves to another server, its feed may bring
-// back what an operation has replaced, until it has caught up (docs/databases.md).
-const maxLate = 3 * time.Second
-
-// read reads the number from a server. An answer must have what was written before, at the latest after maxLate.
+// read reads the number from a server. An answer must have what was written before.
 func (w *writer) read(server int) {
 	before, after := w.done, w.tried
-	isLate := false
-	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		got, isAnswered := w.readOnce(server)
-		switch {
-		case !isAnswered || got >= before && got <= after:
-			return
-		case got > after || time.Since(began) > maxLate:
-			w.f.t.Errorf("%s: server %d answers %d after %d was written; %d was tried last", w.account, server, got, before, after)
-			return
-		case !isLate:
-			isLate = true
-			w.late++
-			var operation json.RawMessage
-			w.f.request(server, http.MethodGet, "/vedette/v1/operations/"+w.lastID, nil, &operation)
-			w.f.t.Logf("%s: at %s, server %d answers %d after %d was written, until it has caught up: %s", w.account,
-				time.Now().UTC().Format(time.RFC3339Nano), server, got, before, operation)
-		}
+	got, isAnswered := w.readOnce(server)
+	if !isAnswered || got >= before && got <= after {
+		return
 	}
+	at := time.Now().UTC().Format(time.RFC3339Nano)
+	var operation json.RawMessage
+	w.f.request(server, http.MethodGet, "/vedette/v1/operations/"+w.lastID, nil, &operation)
+	w.f.t.Errorf("%s: at %s, server %d answers %d after %d was written; %d was tried last: %s", w.account, at, server, got, before, after, operation)
 }
 
 // readOnce returns the number that a server answers; false if it does not answer.
@@ -223,7 +208,7 @@ func TestFaults(t *testing.T) {
 		close(stop)
 		running.Wait()
 		for _, w := range writers {
-			t.Logf("%s: %d writes, %d failed, %d late answers, longest time without a write %v", w.account, w.writes, w.failures, w.late,
+			t.Logf("%s: %d writes, %d failed, longest time without a write %v", w.account, w.writes, w.failures,
 				w.longest.Round(time.Millisecond))
 			if w.writes < 20 {
 				t.Errorf("%s: got %d writes only", w.account, w.writes)

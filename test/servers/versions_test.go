@@ -64,7 +64,7 @@ func TestVersionsTakeTurns(t *testing.T) {
 			for i := range f.servers {
 				w.read(i)
 			}
-			t.Logf("%s: %d writes, %d failed, %d late answers, longest time without a write %v", w.account, w.writes, w.failures, w.late,
+			t.Logf("%s: %d writes, %d failed, longest time without a write %v", w.account, w.writes, w.failures,
 				w.longest.Round(time.Millisecond))
 		}
 		if !seen["dev "+nextVersion] {

@@ -168,19 +168,26 @@ func (w *Writer) refreshBaseline(ctx context.Context, p *preparedBatch) (err err
 // readBaseline reads an account and its feeds; rows are read by lookup. The error is ErrTerm if
 // the writer has been replaced.
 func (w *Writer) readBaseline(ctx context.Context, account vedette.AccountName, term vedette.Term) (*baseline, error) {
+	base, stored, err := w.readBaselineOfAny(ctx, account)
+	if err == nil && stored != term {
+		return nil, registry.ErrTerm
+	}
+	return base, err
+}
+
+// readBaselineOfAny is readBaseline whoever the writer is, and returns the writer's term.
+func (w *Writer) readBaselineOfAny(ctx context.Context, account vedette.AccountName) (*baseline, vedette.Term, error) {
 	base := &baseline{covered: coverage{}, marks: map[catalog.Feed]vedette.Mark{}, previous: map[catalog.Feed]vedette.Mark{},
 		live: map[catalog.Feed]bool{}, lookedUp: map[catalog.Key]bool{}, existing: map[catalog.Key]storedRow{}}
 	var stored int64
 	err := w.db.QueryEach(ctx, func(rows *sql.Rows) error { return base.scan(rows, &stored) }, selectBaseline, string(account))
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	case base.accountID == 0:
-		return nil, registry.ErrNoAccount
-	case stored != int64(term):
-		return nil, registry.ErrTerm
+		return nil, 0, registry.ErrNoAccount
 	}
-	return base, nil
+	return base, vedette.Term(stored), nil
 }
 
 // selectBaseline reads an account and its feeds in one query, because each query costs a

@@ -74,6 +74,12 @@ func IsNewer(version string, mark vedette.Mark) bool {
 	return ok && isOlderThan(string(mark), n)
 }
 
+// HasReached reports whether a mark or a version is known to be version or newer.
+func HasReached(mark, version string) bool {
+	n, ok := parseVersion(version)
+	return mark != "" && mark == version || ok && isAtLeast(mark, n)
+}
+
 // isAtLeast reports whether a version is known to be n or newer.
 func isAtLeast(version string, n uint64) bool {
 	v, ok := parseVersion(version)
