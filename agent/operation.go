@@ -162,14 +162,16 @@ func (a *account) initOperator(cluster *kube.Cluster, identity vedette.Cluster) 
 // this one is about to begin: only the server knows which feeds there are.
 func (a *account) coverage(r vedette.Resource, o *vedette.Object) operate.Coverage {
 	w := a.currentWatcher()
-	switch {
-	case w == nil && a.selection(a.agent.serverSettings()).Selects(r, o):
-		return operate.ReportedElsewhere
-	case w == nil:
-		return operate.NotReported
-	case w.Covers(r, o):
+	if w != nil && w.Covers(r, o) {
 		return operate.Reported
-	case w.Reports(r.Kind, o):
+	}
+	var isReported bool
+	if w != nil && w.KnowsFeeds() {
+		isReported = w.Reports(r.Kind, o)
+	} else {
+		isReported = a.selection(a.agent.serverSettings()).Selects(r, o)
+	}
+	if isReported {
 		return operate.ReportedElsewhere
 	}
 	return operate.NotReported

@@ -16,7 +16,9 @@ import (
 	"github.com/vedette-io/vedette/agent/executor"
 	"github.com/vedette-io/vedette/agent/kube"
 	"github.com/vedette-io/vedette/agent/kube/kubetest"
+	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/uplink"
+	"github.com/vedette-io/vedette/agent/watch"
 )
 
 // connectedAgent is an agent of which one account has reached a cluster, and whose executor runs.
@@ -163,4 +165,29 @@ func respondAsAPIServer(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write(body)
 		}
 	}
+}
+
+// TestCoverageOfAnAccountThatIsNotReported checks what the outcome of an operation says of objects while another agent may report them.
+func TestCoverageOfAnAccountThatIsNotReported(t *testing.T) {
+	c := newConnectedAgent(t, http.NotFound)
+	account := c.accounts.get("prod")
+	deployments := vedette.Resource{Kind: vedette.Kind{Group: "apps", Name: "Deployment"}, Version: "v1", Plural: "deployments", Namespaced: true}
+	secrets := vedette.Resource{Kind: vedette.Kind{Name: "Secret"}, Version: "v1", Plural: "secrets", Namespaced: true}
+	expect := func(when string, r vedette.Resource, want operate.Coverage) {
+		t.Helper()
+		if got := account.coverage(r, &vedette.Object{Key: vedette.Key{Kind: r.Kind, Namespace: "shop", Name: "web"}}); got != want {
+			t.Errorf("%s, %s: got %v, want %v", when, r.Kind, got, want)
+		}
+	}
+	expect("before the account is reported", deployments, operate.ReportedElsewhere)
+	expect("before the account is reported", secrets, operate.NotReported)
+	account.setWatcher(watch.NewWatcher(account.cluster, watch.Selection{}, nil, watch.Config{}), &feedAnnouncements{}, nil)
+	expect("while nothing is discovered", deployments, operate.ReportedElsewhere)
+	account.stopWatching()
+	expect("when another agent reports the account", deployments, operate.ReportedElsewhere)
+	c.Agent.mu.Lock()
+	c.Agent.settings.Kinds = []string{"secret"}
+	c.Agent.mu.Unlock()
+	expect("of the kinds that the server asks for", secrets, operate.ReportedElsewhere)
+	expect("of the kinds that the server asks for", deployments, operate.NotReported)
 }

@@ -249,6 +249,16 @@ func (w *Watcher) anyPublishes(has func(*feed) bool) bool {
 	return false
 }
 
+// KnowsFeeds reports whether the first discovery has succeeded, or Run has ended.
+func (w *Watcher) KnowsFeeds() bool {
+	select {
+	case <-w.feedsKnown:
+		return true
+	default:
+		return false
+	}
+}
+
 // feedsKnownTimeout is how long the result of an operation may wait for the first
 // discovery, which takes some milliseconds if the API server responds.
 const feedsKnownTimeout = time.Second
