@@ -50,6 +50,7 @@ type Servers map[vedette.ServerID]sqldb.SharingServer
 const (
 	readInterval    = 500 * time.Millisecond // between reads of the table
 	releaseInterval = 10 * time.Second       // between looks for what servers had that have no row
+	absenceAge      = 100 * time.Millisecond // for how long it counts for accounts that a server had no row
 )
 
 // New returns a Membership that knows no server before the first Read.
@@ -76,20 +77,24 @@ func (m *Membership) HasOthers() bool {
 // CurrentSince returns when the last read of the current servers began; the zero time before the first.
 func (m *Membership) CurrentSince() time.Time { return *m.since.Load() }
 
-// IsAlive reports whether a server that was found in another table has a row. If the servers that were read last do not have it, they are
-// read again, because it may have started since then. A server that has ended a moment ago may have a row, and so may
-// one of which this cannot be found out now.
+// IsAlive reports whether a server that an account's row names has a row. If the servers that were read last do not have it, they are
+// read again, because it may have started since then; not for each of the thousands of accounts that a server had which has just ended, whose
+// takeover is fenced by their terms. A server that has ended a moment ago may have a row, and so may one of which this cannot be found out now.
 func (m *Membership) IsAlive(ctx context.Context, id vedette.ServerID) bool {
-	return m.IsProcessAlive(ctx, id, func(string) bool { return true })
+	return m.isAliveSince(ctx, time.Now().Add(-absenceAge), id, func(string) bool { return true })
 }
 
-// IsProcessAlive is IsAlive for a process of the server, which isIt recognizes by its token.
+// IsProcessAlive is IsAlive as of now, for a process of the server, which isIt recognizes by its token.
 func (m *Membership) IsProcessAlive(ctx context.Context, id vedette.ServerID, isIt func(token string) bool) bool {
+	return m.isAliveSince(ctx, time.Now(), id, isIt)
+}
+
+func (m *Membership) isAliveSince(ctx context.Context, since time.Time, id vedette.ServerID, isIt func(token string) bool) bool {
 	has := func() bool {
 		row, exists := m.Current()[id]
 		return exists && isIt(row.Token)
 	}
-	return has() || m.readSince(ctx, time.Now()) != nil || has()
+	return has() || m.readSince(ctx, since) != nil || has()
 }
 
 // Changed returns a channel that is closed when a server appears, disappears, or changes its state.
@@ -143,7 +148,7 @@ func (m *Membership) publish(rows []sqldb.SharingServer) {
 	for id, row := range next {
 		known, isKnown := before[id]
 		changed = changed || !isKnown || known.Token != row.Token || known.State != row.State
-		if !isKnown && id != m.cfg.Self {
+		if (!isKnown || known.Token != row.Token) && id != m.cfg.Self {
 			m.cfg.Log.Info("server joined", "server", id, "host", row.Host, "version", row.Version)
 		}
 	}

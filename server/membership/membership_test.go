@@ -146,8 +146,11 @@ func TestNewServersAreAlive(t *testing.T) {
 	if _, known := s.Current()["new"]; known {
 		t.Fatal("the new server is known already")
 	}
-	if !s.IsAlive(t.Context(), "new") {
-		t.Error("a server that has just started is not alive")
+	await(t, "a server that has started to be alive for accounts, without a read by the way", func() bool { return s.IsAlive(t.Context(), "new") })
+	newer := start(t, url, "newer")
+	defer newer.Close()
+	if !s.IsProcessAlive(t.Context(), "newer", func(token string) bool { return token == newer.ServerToken() }) {
+		t.Error("a process that has just started is not alive")
 	}
 }
 

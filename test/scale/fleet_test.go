@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/pprof"
 	"sync"
 	"testing"
 	"time"
@@ -173,6 +174,21 @@ func (c *fleetCalls) Steps(_ Nothing, n *int) error {
 	return nil
 }
 
+// Profile writes a profile of the processor time of the next seconds into a file.
+func (c *fleetCalls) Profile(file string, _ *Nothing) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	time.Sleep(profileTime)
+	pprof.StopCPUProfile()
+	return nil
+}
+
 // Advance raises the versions of all clusters, which bookmarks then show.
 func (c *fleetCalls) Advance(Nothing, *Nothing) error {
 	c.p.clusters.Advance()
@@ -279,6 +295,13 @@ func (a *agents) give(number int) (accounts int) {
 	a.t.Helper()
 	a.call(a.share.processOf(number), "Give", number, &accounts)
 	return accounts
+}
+
+// saveProfile writes a profile of one of the processes into the directory of the flag profiles. It does nothing without that.
+func (a *agents) saveProfile(when string) {
+	if *profiles != "" {
+		a.call(0, "Profile", filepath.Join(*profiles, when+"-agents.pprof"), &Nothing{})
+	}
 }
 
 func (a *agents) connected() (total int) {

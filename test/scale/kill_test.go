@@ -45,11 +45,13 @@ func (m *measurement) kill(server int, during func(accounts []vedette.AccountNam
 	stopSampling := m.database.sampleLoads()
 	began := time.Now()
 	victim.Kill()
+	when := fmt.Sprintf("kill-%d", server)
 	for _, s := range m.servers {
-		if s != victim && *profiles != "" {
-			go m.saveProfile(s, "profile", fmt.Sprintf("kill-%d", server), url.Values{"seconds": {"10"}})
+		if s != victim {
+			go m.saveProfile(s, "profile", when, url.Values{"seconds": {fmt.Sprint(profileTime.Seconds())}})
 		}
 	}
+	go m.agents.saveProfile(when)
 	var operating sync.WaitGroup
 	if during != nil {
 		operating.Go(func() { k.operations = during(accounts) })
@@ -71,6 +73,9 @@ func (m *measurement) kill(server int, during func(accounts []vedette.AccountNam
 	k.loads = stopSampling()
 	return k
 }
+
+// profileTime is for how long processor time is profiled after a kill.
+const profileTime = 10 * time.Second
 
 // sampledTime is for how long the load of the database is sampled after a kill.
 const sampledTime = 20 * time.Second
