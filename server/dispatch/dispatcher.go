@@ -296,33 +296,3 @@ func publicReason(err error) string {
 	}
 	return "internal error, see the server's log"
 }
-
-// finish makes the written objects readable and records the end. A caller that receives
-// done or failed must find the same in the history, even if the server is killed right
-// after. It does not wait for the record of a lost operation, because a killed server's
-// operations are recorded as lost anyway.
-func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
-	out.ID = f.op.ID
-	ctx, cancel := context.WithTimeout(requestid.With(context.Background(), f.op.RequestID), maxWriteWait)
-	defer cancel()
-	d.log.DebugContext(ctx, "operation ended", "operation", f.op.ID, "account", f.op.Account, "state", out.State, "status", out.Status,
-		"duration", time.Since(f.accepted))
-	defer func() { f.endSpan(out) }()
-	out.Changes = boundChanges(out.Changes)
-	out.Undoes = d.recorder.findUndone(ctx, f, out)
-	f.setKnownVersion(&out)
-	row := d.recorder.finalRow(f, out)
-	if !f.isRelayed && d.writeThrough(ctx, f, &out, &row) {
-		return out
-	}
-	recorded := d.recorder.recordEnd(row)
-	f.recorded = recorded
-	if f.op.Reads() || out.State == vedette.Lost {
-		return out
-	}
-	select {
-	case <-recorded:
-	case <-ctx.Done():
-	}
-	return out
-}

@@ -39,6 +39,7 @@ type scenario struct {
 	stored         vedette.Cluster // of prod
 	pause          time.Duration   // of the process, whenever it looks for the cacher
 	purgeDelay     time.Duration   // to purge the history
+	freeze         time.Duration   // of the process, when it asks the database next
 	elsewhere      bool            // whether another server has stored what is asked for
 	elsewhereErr   error
 	asked          string // what of another server was asked for last
@@ -159,8 +160,13 @@ func (s *scenario) EndOperations(ctx context.Context, rows []history.Operation) 
 // checkDatabase returns an error while the database is unavailable.
 func (s *scenario) checkDatabase(ctx context.Context) error {
 	s.mu.Lock()
-	down, hangs := s.databaseDown, s.databaseHangs
+	down, hangs, freeze := s.databaseDown, s.databaseHangs, s.freeze
+	s.freeze = 0
 	s.mu.Unlock()
+	if freeze > 0 {
+		time.Sleep(freeze)
+		return ctx.Err()
+	}
 	if hangs {
 		<-ctx.Done()
 	}
@@ -249,6 +255,9 @@ func (s *scenario) UndoneOperation(_ context.Context, _ vedette.AccountName, _ v
 }
 
 func (s *scenario) WriteThrough(ctx context.Context, account vedette.AccountName, _ vedette.Term, o vedette.Object, end *history.Operation) ([]commit.Change, bool, error) {
+	if err := s.checkDatabase(ctx); err != nil {
+		return nil, false, err
+	}
 	s.logf("stored %s at %s", o.Key, o.ResourceVersion)
 	if end == nil {
 		return nil, false, nil

@@ -204,7 +204,9 @@ func (r *Relay) write(f *inflight, out *vedette.Outcome) {
 	out.ID = f.op.ID
 	ctx, cancel := context.WithTimeout(requestid.With(context.Background(), f.op.RequestID), maxWriteWait)
 	defer cancel()
-	r.dispatcher.writeThrough(ctx, f, out, nil)
+	if _, isReadable := r.dispatcher.makeReadable(ctx, f, out, nil); !isReadable {
+		out.DropCacheObject() // the other server waits for it
+	}
 }
 
 // deliver passes an outcome on, unless the other server has been told that none comes.

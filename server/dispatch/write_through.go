@@ -38,16 +38,20 @@ func (d *Dispatcher) prioritize(f *inflight) (end func()) {
 // writeThrough stores the written objects and removes those that are gone before the
 // caller receives the outcome, so that the caller reads its own writes. Commits of the
 // account have given way since the operation was accepted. It reports whether the end
-// of the operation was recorded in the same transaction.
-func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette.Outcome, end *history.Operation) (ended bool) {
+// of the operation was recorded in the same transaction, and whether readers see what there is to see.
+func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette.Outcome, end *history.Operation) (ended, isReadable bool) {
 	if !f.needsWriteThrough() {
-		return false
+		return false, true
 	}
 	defer d.makeKnown(ctx)
-	absent, awaited := out.Absent, out.Awaited
-	out.Absent, out.Awaited = nil, nil // nobody else needs them
+	defer func() {
+		if isReadable {
+			out.Absent, out.Awaited = nil, nil // nobody else needs them
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, maxWriteThroughWait)
 	defer cancel()
+	absent, awaited := out.Absent, out.Awaited
 	switch {
 	case out.CacheObject != nil:
 		o := out.CacheObject
@@ -67,8 +71,12 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 	}
 	args, isDelete := f.op.Args.(vedette.DeleteArgs)
 	if !isDelete || args.NoWait || out.State != vedette.Done || len(out.Keys) == 0 || len(out.UIDs) != len(out.Keys) {
-		return absent != nil && d.writeInTerm(ctx, f, d.removal(ctx, f, *absent, "", end))
+		if absent == nil {
+			return false, true
+		}
+		return d.writeInTerm(ctx, f, d.removal(ctx, f, *absent, "", end))
 	}
+	isReadable = true
 	for i, key := range out.Keys {
 		if out.UIDs[i] == f.known.uid && key != f.known.key {
 			continue // the cluster resolved the kind to another kind than keyOf: the known object was not deleted
@@ -81,9 +89,11 @@ func (d *Dispatcher) writeThrough(ctx context.Context, f *inflight, out *vedette
 		if absent != nil && absent.Key == key {
 			gone = *absent
 		}
-		ended = d.writeInTerm(ctx, f, d.removal(ctx, f, gone, out.UIDs[i], endRow))
+		isRemoved := false
+		ended, isRemoved = d.writeInTerm(ctx, f, d.removal(ctx, f, gone, out.UIDs[i], endRow))
+		isReadable = isReadable && isRemoved
 	}
-	return ended
+	return ended, isReadable
 }
 
 // removal is the effect of the deletion of one object. The uid is empty if the operation found none, and the version of gone if it is not
@@ -133,8 +143,9 @@ const (
 // writeInTerm writes in the term of the account's cacher and waits for a term if there
 // is none: an agent sends outcomes first on a new connection, before it is assigned its
 // accounts, and an outcome may arrive just before a connection is lost. If the account has moved to an
-// agent of another server meanwhile, that agent's feed reports the effect, which may be later than the outcome.
-func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, e storedEffect) (ended bool) {
+// agent of another server meanwhile, that agent's feed reports the effect, which may be later than the outcome. The results are those of
+// writeThrough.
+func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, e storedEffect) (ended, isReadable bool) {
 	for poll := minStoredPoll; ; poll = min(2*poll, maxStoredPoll) {
 		changed := d.nextChange() // before Cacher, so that no change is missed
 		err := registry.ErrTerm
@@ -145,16 +156,16 @@ func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, e storedEffec
 		}
 		if errors.Is(err, registry.ErrTerm) {
 			if isStored, unknown := e.isStored(); isStored || errors.Is(unknown, commit.ErrNoFeed) {
-				return false
+				return false, true
 			}
 		}
 		if err == nil || errors.Is(err, commit.ErrNoFeed) {
-			return ended // false if the object is not cached
+			return ended, true // not ended if the object is not cached
 		}
 		if !errors.Is(err, registry.ErrTerm) || ctx.Err() != nil {
 			d.log.WarnContext(ctx, "write-through failed; the feed will report the object", "operation", f.op.ID, "account", f.op.Account,
 				"error", err)
-			return false
+			return false, false
 		}
 		timer := time.NewTimer(poll)
 		select {

@@ -18,7 +18,7 @@ const (
 	maxTogether      = 100 // accounts in one transaction
 	togetherInterval = 50 * time.Millisecond
 	// fewTogether come one after the other without delay: a few agents that connect gain nothing by waiting.
-	fewTogether = 16
+	fewTogether = 4
 	// maxRunning is more than one, because a connection that hangs must not stop all accounts.
 	maxRunning = 4
 )
