@@ -50,7 +50,7 @@ func shortened(out vedette.Outcome) vedette.Outcome {
 	}
 	out.Objects = nil
 	out.Result = nil
-	out.DropCacheObject()
+	out.CacheObject, out.Awaited, out.Absent = nil, nil, nil
 	out.Changes = nil
 	out.Reason, out.Message = vedette.CleanText(out.Reason, maxShortText), vedette.CleanText(out.Message, maxMessage)
 	out.Warnings = slices.Clone(out.Warnings[:min(len(out.Warnings), maxShortWarnings)])
@@ -64,7 +64,7 @@ func shortened(out vedette.Outcome) vedette.Outcome {
 // namesSize returns the bytes of the names of an outcome's objects.
 func namesSize(out *vedette.Outcome) (size int) {
 	for _, k := range out.Keys {
-		size += len(k.Name) + len(k.Namespace) + len(k.Kind.Name) + len(k.Kind.Group)
+		size += keyBytes(&k)
 	}
 	for _, uid := range out.UIDs {
 		size += len(uid)
@@ -85,6 +85,12 @@ func answerSize(out *vedette.Outcome) int64 {
 	}
 	if out.CacheObject != nil {
 		size += len(out.CacheObject.Body)
+	}
+	if out.Awaited != nil {
+		size += keyBytes(&out.Awaited.Key) + len(out.Awaited.Version)
+	}
+	if out.Absent != nil {
+		size += keyBytes(&out.Absent.Key) + len(out.Absent.Version)
 	}
 	return int64(size)
 }

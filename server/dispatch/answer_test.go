@@ -41,7 +41,8 @@ func TestAnswersAreCountedUntilTheyAreWritten(t *testing.T) {
 		within("192.0.2.1:4", func(fourth *http.Request) { // all that an agent may send counts
 			long := strings.Repeat("x", 3<<20)
 			for what, out := range map[string]vedette.Outcome{"message": {Message: long}, "reason": {Reason: long}, "warning": {Warnings: []string{long}},
-				"key": {Keys: []vedette.Key{{Name: long}}}, "uid": {UIDs: []string{long}}, "object to store": {CacheObject: &vedette.Object{Body: []byte(long)}}} {
+				"key": {Keys: []vedette.Key{{Name: long}}}, "uid": {UIDs: []string{long}}, "object to store": {CacheObject: &vedette.Object{Body: []byte(long)}},
+				"awaited object": {Awaited: &vedette.ObjectVersion{Version: long}}, "absent object": {Absent: &vedette.Absence{Key: vedette.Key{Name: long}}}} {
 				if got := held(fourth.Context(), reads, out); got.Reason != "Busy" {
 					t.Errorf("a long %s of a read: got %.100q, want that it finds no memory", what, got.Reason)
 				}

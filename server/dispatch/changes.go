@@ -49,9 +49,14 @@ func cleanKey(k *vedette.Key) {
 // fifth of it for names of the usual length.
 const maxChangesTexts = 1 << 20
 
+// keyBytes returns the length of the texts of a key.
+func keyBytes(k *vedette.Key) int {
+	return len(k.Name) + len(k.Namespace) + len(k.Kind.Name) + len(k.Kind.Group)
+}
+
 // textBytes returns the length of the texts of a change besides its patch.
 func textBytes(c *vedette.ObjectChange) int {
-	return len(c.Key.Name) + len(c.Key.Namespace) + len(c.Key.Kind.Name) + len(c.Key.Kind.Group) + len(c.Before) + len(c.After) +
+	return keyBytes(&c.Key) + len(c.Before) + len(c.After) +
 		len(c.TemplateBefore) + len(c.TemplateAfter) + len(c.Note)
 }
 

@@ -155,7 +155,8 @@ func (d *Dispatcher) writeInTerm(ctx context.Context, f *inflight, e storedEffec
 			d.publisher.Publish(changes)
 		}
 		if errors.Is(err, registry.ErrTerm) {
-			if isStored, unknown := e.isStored(); isStored || errors.Is(unknown, commit.ErrNoFeed) {
+			// Of an account that was removed, nothing can be read.
+			if isStored, unknown := e.isStored(); isStored || errors.Is(unknown, commit.ErrNoFeed) || errors.Is(unknown, registry.ErrNoAccount) {
 				return false, true
 			}
 		}

@@ -79,7 +79,7 @@ func TestEffectOfAnAccountThatHasMoved(t *testing.T) {
 			})
 		})
 	}
-	t.Run("the account is removed", func(t *testing.T) {
+	t.Run("no feed reports the object", func(t *testing.T) {
 		runScenario(t, func(s *scenario) {
 			a := s.connect("a", "1")
 			s.start("op", scale)
