@@ -75,6 +75,9 @@ func (r *reader) take(event, data string) bool {
 		if err := json.Unmarshal([]byte(data), &o); err != nil {
 			panic(fmt.Sprintf("an event is not JSON: %v in %s", err, data))
 		}
+		if o.ResourceVersion == "" { // of a cluster that was restored, until it is read again; the event that follows has the version
+			return true
+		}
 		version, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
 		if err != nil {
 			panic(fmt.Sprintf("an event has no version: %s", data))

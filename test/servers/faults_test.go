@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -115,7 +117,10 @@ func (w *writer) run(stop <-chan struct{}) {
 	}
 }
 
-func (w *writer) object() string { return "config-of-" + string(w.account) }
+// object returns the name of the object, which other tests of the cluster do not have.
+func (w *writer) object() string {
+	return strings.ToLower(filepath.Base(w.f.t.Name())) + "-config-of-" + string(w.account)
+}
 
 func (w *writer) write() {
 	w.tried++
@@ -163,7 +168,7 @@ func (w *writer) readOnce(server int) (number int, isAnswered bool) {
 
 // TestFaults kills, freezes, stops and starts servers while all accounts are written and read at all servers.
 func TestFaults(t *testing.T) {
-	onSharedDatabases(t, func(t *testing.T, url string) {
+	onSharedDatabasesAtOnce(t, func(t *testing.T, url string) {
 		f := newFleet(t, url, 3, 4)
 		var writers []*writer
 		var running sync.WaitGroup

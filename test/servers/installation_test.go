@@ -50,6 +50,14 @@ func onSharedDatabases(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("MariaDB", func(t *testing.T) { test(t, databases.MariaDB(t)) })
 }
 
+// onSharedDatabasesAtOnce is onSharedDatabases for a test that waits most of the time, and whose objects have names of their own.
+func onSharedDatabasesAtOnce(t *testing.T, test func(t *testing.T, url string)) {
+	onSharedDatabases(t, func(t *testing.T, url string) {
+		t.Parallel()
+		test(t, url)
+	})
+}
+
 // installation is several servers on one database.
 type installation struct {
 	t   testing.TB

@@ -268,7 +268,7 @@ func (d deployed) checkHistory(t *testing.T, answer taskAnswer) {
 // TestTasksGoOn kills and freezes the server of a task in the middle of it, while the cluster takes its time for a versioned ConfigMap, a
 // deployment, or a scaling. Another server goes on, and everything takes effect once.
 func TestTasksGoOn(t *testing.T) {
-	onSharedDatabases(t, func(t *testing.T, url string) {
+	onSharedDatabasesAtOnce(t, func(t *testing.T, url string) {
 		f := newFleet(t, url, 3, 0)
 		proxy := newHeldRequests(t)
 		f.startAgents("tasks", proxy, "ConfigMap", "Deployment")

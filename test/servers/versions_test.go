@@ -35,7 +35,7 @@ func buildNext(t *testing.T) string {
 // read at all servers. Both versions run beside each other, and no operation is lost.
 func TestVersionsTakeTurns(t *testing.T) {
 	next := buildNext(t)
-	onSharedDatabases(t, func(t *testing.T, url string) {
+	onSharedDatabasesAtOnce(t, func(t *testing.T, url string) {
 		f := newFleet(t, url, 3, 2)
 		this := f.servers[0].Path
 		var running sync.WaitGroup

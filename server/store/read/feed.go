@@ -46,17 +46,17 @@ func (r *Reader) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]
 		f, err := scanFeed(rows)
 		feeds = append(feeds, f)
 		return err
-	}, sqldb.Named("read feeds", `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, f.message, f.objects, f.synced, f.seen, `+registry.Freshness+`, f.version, f.plural, f.singular, f.short_names, f.namespaced, f.verified, f.drift
+	}, sqldb.Named("read feeds", `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, `+registry.ShownState+`, CASE WHEN `+registry.IsResumed+` AND f.state IN ('live', 'syncing') THEN '' ELSE f.message END, f.objects, f.synced, f.seen, `+registry.Freshness+`, f.version, f.plural, f.singular, f.short_names, f.namespaced, f.verified, f.drift
 		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`+registry.JoinFreshness+`WHERE `+where+` ORDER BY a.name, k.name, k.grp, f.namespace`), args...)
 	return feeds, r.db.WrapError("read the feeds", err)
 }
 
 func scanFeed(row sqldb.Scanner) (FeedStatus, error) {
 	var f FeedStatus
-	var account, mark, state, short string
+	var account, mark, stored, shown, short string
 	var synced, seen, freshnessSeen, verified int64
 	r := &f.Resource
-	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &state, &f.Message, &f.Objects, &synced, &seen,
+	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &stored, &shown, &f.Message, &f.Objects, &synced, &seen,
 		&freshnessSeen,
 		&r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced, &verified, &f.Drift)
 	if err != nil {
@@ -64,8 +64,8 @@ func scanFeed(row sqldb.Scanner) (FeedStatus, error) {
 	}
 	f.Account = vedette.AccountName(account)
 	f.Mark = vedette.Mark(mark)
-	f.State = vedette.FeedState(state)
-	if f.State == vedette.FeedLive {
+	f.State = vedette.FeedState(shown)
+	if vedette.FeedState(stored) == vedette.FeedLive { // also if another agent goes on with it
 		seen = max(seen, freshnessSeen)
 	}
 	f.Verified = sqldb.FromMicros(verified)
@@ -131,8 +131,8 @@ func (r *Reader) FeedCounts(ctx context.Context) (map[vedette.FeedState]FeedCoun
 		err := rows.Scan(&state, &c.Feeds, &c.Objects, &c.Drift)
 		counts[vedette.FeedState(state)] = c
 		return err
-	}, sqldb.Named("count feeds", `SELECT f.state, COUNT(*), SUM(f.objects), SUM(f.drift) FROM feeds f JOIN accounts a ON a.id = f.account_id
-		WHERE a.name IS NOT NULL GROUP BY f.state`))
+	}, sqldb.Named("count feeds", `SELECT `+registry.ShownState+`, COUNT(*), SUM(f.objects), SUM(f.drift) FROM feeds f JOIN accounts a ON a.id = f.account_id
+		WHERE a.name IS NOT NULL GROUP BY `+registry.ShownState))
 	return counts, r.db.WrapError("count the feeds", err)
 }
 
@@ -152,7 +152,7 @@ func (r *Reader) FeedCountsByAccount(ctx context.Context) (map[vedette.AccountNa
 		}
 		counts[vedette.FeedState(state)] = c
 		return nil
-	}, sqldb.Named("count the feeds of accounts", `SELECT a.name, f.state, COUNT(*), SUM(f.objects), SUM(f.drift) FROM feeds f JOIN accounts a ON a.id = f.account_id
-		WHERE a.name IS NOT NULL GROUP BY a.name, f.state`))
+	}, sqldb.Named("count the feeds of accounts", `SELECT a.name, `+registry.ShownState+`, COUNT(*), SUM(f.objects), SUM(f.drift) FROM feeds f JOIN accounts a ON a.id = f.account_id
+		WHERE a.name IS NOT NULL GROUP BY a.name, `+registry.ShownState))
 	return byAccount, r.db.WrapError("count the feeds of each account", err)
 }

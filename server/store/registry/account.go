@@ -289,7 +289,7 @@ type CacherClaim struct {
 
 // Acquire makes an agent the account's only cacher. After it returns, writes of the previous
 // holder fail because of their term. If the agent has another shape, all marks and versions are
-// cleared, so that it reports all objects again. Live feeds become pending until the new cacher
+// cleared, so that it reports all objects again. Readers see live feeds as pending until the new cacher
 // reports them live, because it may not reach the cluster.
 //
 // If several are to be acquired at once, that takes one transaction for those of which nothing but the cacher changes. Each
@@ -333,10 +333,7 @@ func acquire(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, h C
 			return 0, false, err
 		}
 	}
-	// The state is assigned last, because MySQL uses it as it is by then.
-	_, err = tx.Exec(ctx, sqldb.Named("make live feeds pending", `UPDATE feeds SET seen = CASE WHEN state = 'live' AND seen < ? THEN ? ELSE seen END, message = '', state = ? WHERE account_id = ? AND state IN (?, ?)`),
-		row.freshness, row.freshness, string(vedette.FeedPending), row.id, string(vedette.FeedLive), string(vedette.FeedSyncing))
-	if err != nil {
+	if err := resumeFreshness(ctx, tx, []winner{{acquiredRow: row}}); err != nil {
 		return 0, false, err
 	}
 	changed, err = row.storeDetails(ctx, tx, h)
@@ -344,8 +341,8 @@ func acquire(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, h C
 		return 0, false, err
 	}
 	term = row.term + 1
-	_, err = tx.Exec(ctx, sqldb.Named("assign a cacher", `UPDATE accounts SET term = ?, holder = ?, server = ?, shape = ?, last_seen = ?, orphaned = 0 WHERE id = ?`),
-		term, string(h.Agent), string(h.Server), h.Shape, sqldb.ToMicros(tx.Now), row.id)
+	_, err = tx.Exec(ctx, sqldb.Named("assign a cacher", `UPDATE accounts SET term = ?, resumed_term = ?, holder = ?, server = ?, shape = ?, last_seen = ?, orphaned = 0 WHERE id = ?`),
+		term, term, string(h.Agent), string(h.Server), h.Shape, sqldb.ToMicros(tx.Now), row.id)
 	return term, changed, err
 }
 

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -101,13 +102,13 @@ func acquireMany(ctx context.Context, tx *sqldb.Tx, calls []acquisition) ([]batc
 			outcomes[i].Err = ErrOvertaken
 		default:
 			outcomes[i].Value = vedette.Term(row.term + 1)
-			winners = append(winners, winner{row.id, string(c.Agent)})
+			winners = append(winners, winner{row, string(c.Agent)})
 		}
 	}
 	if len(winners) == 0 {
 		return outcomes, nil
 	}
-	if err := makePending(ctx, tx, winners); err != nil {
+	if err := resumeFreshness(ctx, tx, winners); err != nil {
 		return nil, err
 	}
 	return outcomes, assignMany(ctx, tx, winners, calls[0].Server)
@@ -138,24 +139,27 @@ func (row *acquiredRow) changesOnlyCacher(h CacherClaim) bool {
 
 // winner is an account that an agent acquires.
 type winner struct {
-	id    int64
+	acquiredRow
 	agent string
 }
 
-// makePending is what acquire does with the feeds of one account. The state is assigned last, because MySQL uses it as it is by then.
-func makePending(ctx context.Context, tx *sqldb.Tx, winners []winner) error {
-	ids := make([]int64, len(winners))
-	for i, w := range winners {
-		ids[i] = w.id
+// resumeFreshness makes the freshness of accounts that of their next terms.
+func resumeFreshness(ctx context.Context, tx *sqldb.Tx, winners []winner) error {
+	var seen []sqldb.Seen
+	for _, w := range winners {
+		if w.freshness > 0 {
+			seen = append(seen, sqldb.Seen{ID: w.name, Term: w.term + 1, At: w.freshness})
+		}
 	}
-	in := tx.Dialect.In("account_id", ids)
-	_, err := tx.Exec(ctx, sqldb.Named("make live feeds of accounts pending", `UPDATE feeds SET seen = CASE WHEN state = 'live' AND seen < `+freshnessOfFeed+` THEN `+freshnessOfFeed+
-		` ELSE seen END, message = '', state = ? WHERE `+in.SQL+` AND state IN (?, ?)`),
-		slices.Concat([]any{string(vedette.FeedPending)}, in.Args, []any{string(vedette.FeedLive), string(vedette.FeedSyncing)})...)
-	return err
+	if len(seen) == 0 {
+		return nil
+	}
+	slices.SortFunc(seen, func(a, b sqldb.Seen) int { return cmp.Compare(a.ID, b.ID) }) // as all lock them
+	return sqldb.RecordSeen(ctx, tx, seen)
 }
 
-// assignMany writes the cachers of accounts. Their number is rounded up, so that the database knows few statements.
+// assignMany writes the cachers of accounts. Their number is rounded up, so that the database knows few statements. The term is assigned
+// after what is derived from it, because MySQL uses it as it is by then.
 func assignMany(ctx context.Context, tx *sqldb.Tx, winners []winner, server vedette.ServerID) error {
 	ids := make([]int64, len(winners))
 	var cases strings.Builder
@@ -170,7 +174,7 @@ func assignMany(ctx context.Context, tx *sqldb.Tx, winners []winner, server vede
 		args = append(args, winners[0].id, winners[0].agent)
 	}
 	in := tx.Dialect.In("id", ids)
-	n, err := tx.Exec(ctx, sqldb.Named("assign cachers", `UPDATE accounts SET holder = CASE id`+cases.String()+` ELSE holder END, term = term + 1, server = ?, last_seen = ?, orphaned = 0 WHERE `+in.SQL),
+	n, err := tx.Exec(ctx, sqldb.Named("assign cachers", `UPDATE accounts SET holder = CASE id`+cases.String()+` ELSE holder END, resumed_term = term + 1, term = term + 1, server = ?, last_seen = ?, orphaned = 0 WHERE `+in.SQL),
 		slices.Concat(args, []any{string(server), sqldb.ToMicros(tx.Now)}, in.Args)...)
 	if err == nil && n != int64(len(winners)) {
 		err = fmt.Errorf("assign cachers of %d accounts: %d rows were written", len(winners), n)

@@ -36,7 +36,7 @@ func (r *Registry) AccountSyncs(ctx context.Context, names ...vedette.AccountNam
 // whereSettled is the condition that no feed of an account waits for its first snapshot. It repeats what the caller
 // has found, because feeds may have been declared since then.
 const whereSettled = ` AND EXISTS (SELECT 1 FROM feeds WHERE feeds.account_id = accounts.id)
-	AND NOT EXISTS (SELECT 1 FROM feeds WHERE feeds.account_id = accounts.id AND feeds.state IN (?, ?))`
+	AND NOT EXISTS (SELECT 1 FROM feeds WHERE feeds.account_id = accounts.id AND (feeds.state IN (?, ?) OR feeds.state = 'live' AND accounts.resumed_term = accounts.term))`
 
 // MarkSettled records that an account is settled, and complete if that is true too. It does nothing if another agent
 // has taken the account, or if a feed waits. What is recorded stays until the account is removed.

@@ -154,6 +154,7 @@ type baseline struct {
 	marks     map[catalog.Feed]vedette.Mark // of the feeds that have one
 	previous  map[catalog.Feed]vedette.Mark // of the others, those that they had before a snapshot
 	live      map[catalog.Feed]bool         // feeds that are live and have no message
+	isResumed bool                          // see package registry
 	lookedUp  map[catalog.Key]bool          // whether the key is stored is known
 	existing  map[catalog.Key]storedRow     // the keys in lookedUp that are stored
 }
@@ -192,7 +193,7 @@ func (w *Writer) readBaselineOfAny(ctx context.Context, account vedette.AccountN
 
 // selectBaseline reads an account and its feeds in one query, because each query costs a
 // round trip.
-var selectBaseline = sqldb.Named("read the baseline", `SELECT a.id, a.term, f.kind_id, f.namespace, f.mark, f.previous_mark, CASE WHEN f.state = 'live' AND f.message = '' THEN 1 ELSE 0 END
+var selectBaseline = sqldb.Named("read the baseline", `SELECT a.id, a.term, f.kind_id, f.namespace, f.mark, f.previous_mark, CASE WHEN f.state = 'live' AND f.message = '' AND NOT `+registry.IsResumed+` THEN 1 ELSE 0 END, CASE WHEN `+registry.IsResumed+` THEN 1 ELSE 0 END
 	FROM accounts a LEFT JOIN feeds f ON f.account_id = a.id WHERE a.name = ?`)
 
 // scan reads a row of selectBaseline.
@@ -200,7 +201,7 @@ func (b *baseline) scan(rows *sql.Rows, term *int64) error {
 	var kind sql.NullInt64 // NULL, like the other columns of feeds, if the account has no feeds
 	var namespace, mark, previous sql.NullString
 	var live bool
-	if err := rows.Scan(&b.accountID, term, &kind, &namespace, &mark, &previous, &live); err != nil || !kind.Valid {
+	if err := rows.Scan(&b.accountID, term, &kind, &namespace, &mark, &previous, &live, &b.isResumed); err != nil || !kind.Valid {
 		return err
 	}
 	key := catalog.Feed{KindID: kind.Int64, Namespace: namespace.String}

@@ -241,7 +241,10 @@ func (w *Writer) applyFeeds(ctx context.Context, tx *sqldb.Tx, p *plan) error {
 	keys := slices.SortedFunc(maps.Keys(p.feeds), func(a, b catalog.Feed) int {
 		return catalog.Key{KindID: a.KindID, Namespace: a.Namespace}.Compare(catalog.Key{KindID: b.KindID, Namespace: b.Namespace})
 	})
-	keys, err := setLive(ctx, tx, p, keys)
+	keys, err := p.resumeFeeds(ctx, tx, keys)
+	if err == nil {
+		keys, err = setLive(ctx, tx, p, keys)
+	}
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store/catalog"
@@ -108,6 +109,9 @@ func beginFeed(ctx context.Context, tx *sqldb.Tx, account vedette.AccountName, t
 		return "", err
 	}
 	mark = cmp.Or(string(held), mark)
+	if err := registry.MakePending(ctx, tx, id); err != nil {
+		return "", err
+	}
 	if err := registry.FlushFeedLastSeen(ctx, tx, `account_id = ? AND kind_id = ? AND namespace = ?`, id, feed.KindID,
 		feed.Namespace); err != nil {
 		return "", err
@@ -246,6 +250,44 @@ func (w *Writer) feedRows(ctx context.Context, accountID int64, feed catalog.Fee
 	}, sqldb.Named("read rows of a feed", fmt.Sprintf(`SELECT namespace, name, uid, version FROM objects%s WHERE %s ORDER BY namespace, name LIMIT %d`, w.db.Dialect.KeyHint, where,
 		size)), args...)
 	return rows, err
+}
+
+// resumeFeeds ends the resumption of an account if the plan has states of feeds. It returns the feeds without those that go on as they
+// are stored, and of which nothing else changes.
+func (p *plan) resumeFeeds(ctx context.Context, tx *sqldb.Tx, keys []catalog.Feed) ([]catalog.Feed, error) {
+	hasState := func(key catalog.Feed) bool { return p.feeds[key].State != "" || p.feeds[key].Note != nil }
+	if !p.baseline.isResumed || !slices.ContainsFunc(keys, hasState) {
+		return keys, nil
+	}
+	goOn, areAll := map[catalog.Feed]bool{}, true
+	err := tx.QueryEach(ctx, func(rows *sql.Rows) error {
+		var key catalog.Feed
+		var state vedette.FeedState
+		var message string
+		err := rows.Scan(&key.KindID, &key.Namespace, &state, &message)
+		u := p.feeds[key]
+		goOn[key] = u.State == vedette.FeedLive && u.Message == "" && u.Note == nil && state == vedette.FeedLive && message == ""
+		areAll = areAll && goOn[key]
+		return err
+	}, sqldb.Named("read feeds that may go on", `SELECT kind_id, namespace, state, message FROM feeds WHERE account_id = ? AND state IN ('live', 'syncing')`), p.baseline.accountID)
+	if err != nil {
+		return nil, err
+	}
+	if !areAll {
+		return keys, registry.MakePending(ctx, tx, p.baseline.accountID)
+	}
+	changes := func(key catalog.Feed) bool {
+		u := p.feeds[key]
+		u.Feed = vedette.Feed{}
+		return !goOn[key] || p.countDelta[key] != 0 || u != commit.FeedUpdate{State: vedette.FeedLive}
+	}
+	var changed []catalog.Feed
+	for _, key := range keys {
+		if changes(key) {
+			changed = append(changed, key)
+		}
+	}
+	return changed, registry.EndResumptions(ctx, tx, []int64{p.baseline.accountID})
 }
 
 // setLive makes those feeds live of all namespaces of which a plan changes nothing else, with one statement, and returns the other feeds:

@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/batch"
 	"github.com/vedette-io/vedette/server/store/commit"
+	"github.com/vedette-io/vedette/server/store/registry"
 	"github.com/vedette-io/vedette/server/store/sqldb"
 	"github.com/vedette-io/vedette/server/store/versions"
 )
@@ -98,7 +99,7 @@ func setManyLive(ctx context.Context, tx *sqldb.Tx, all []liveFeeds) ([]batch.Ou
 		return nil, err
 	}
 	outcomes := make([]batch.Outcome[struct{}], len(all))
-	groups := map[string]*liveGroup{}
+	groups := map[liveGroupKey]*liveGroup{}
 	for i, l := range all {
 		row, isLocked := locked[l.account]
 		delete(locked, l.account)
@@ -106,13 +107,18 @@ func setManyLive(ctx context.Context, tx *sqldb.Tx, all []liveFeeds) ([]batch.Ou
 			outcomes[i].IsLeft = true
 			continue
 		}
-		key := fmt.Sprint(l.kinds)
+		key := liveGroupKey{fmt.Sprint(l.kinds), row.isResumed}
 		if groups[key] == nil {
 			groups[key] = &liveGroup{kinds: l.kinds}
 		}
 		groups[key].accounts = append(groups[key].accounts, row.id)
 	}
-	for _, g := range groups { // in any order, because the accounts are locked
+	for key, g := range groups { // in any order, because the accounts are locked
+		if key.isResumed {
+			if err := g.resume(ctx, tx); err != nil {
+				return nil, err
+			}
+		}
 		if err := g.setLive(ctx, tx); err != nil {
 			return nil, err
 		}
@@ -123,7 +129,49 @@ func setManyLive(ctx context.Context, tx *sqldb.Tx, all []liveFeeds) ([]batch.Ou
 // liveGroup are accounts of which the same kinds become live.
 type liveGroup struct{ kinds, accounts []int64 }
 
+type liveGroupKey struct {
+	kinds     string
+	isResumed bool
+}
+
+// resume ends the resumption of the accounts. It removes those from the group whose feeds all go on as they are stored.
+func (g *liveGroup) resume(ctx context.Context, tx *sqldb.Tx) error {
+	var goOn, others []int64
+	where, args := sqldb.Conditions{tx.Dialect.In("account_id", g.accounts), sqldb.Cond("state IN ('live', 'syncing')")}.Where()
+	inKinds := tx.Dialect.In("kind_id", g.kinds)
+	err := tx.QueryEach(ctx, func(rows *sql.Rows) error {
+		var account, all, named int64
+		err := rows.Scan(&account, &all, &named)
+		if all == named && named == int64(len(g.kinds)) {
+			goOn = append(goOn, account)
+		}
+		return err
+	}, sqldb.Named("compare feeds that go on", `SELECT account_id, COUNT(*), SUM(CASE WHEN state = 'live' AND message = '' AND namespace = '' AND `+inKinds.SQL+` THEN 1 ELSE 0 END) FROM feeds`+
+		where+` GROUP BY account_id`), slices.Concat(inKinds.Args, args)...)
+	if err != nil {
+		return err
+	}
+	for _, account := range g.accounts {
+		if !slices.Contains(goOn, account) {
+			others = append(others, account)
+		}
+	}
+	g.accounts = others
+	if len(goOn) > 0 {
+		if err := registry.EndResumptions(ctx, tx, goOn); err != nil {
+			return err
+		}
+	}
+	if len(others) > 0 {
+		return registry.MakeManyPending(ctx, tx, others)
+	}
+	return nil
+}
+
 func (g *liveGroup) setLive(ctx context.Context, tx *sqldb.Tx) error {
+	if len(g.accounts) == 0 {
+		return nil
+	}
 	where, args := sqldb.Conditions{tx.Dialect.In("account_id", g.accounts), sqldb.Cond("namespace = ''"),
 		tx.Dialect.In("kind_id", g.kinds)}.Where()
 	n, err := tx.Exec(ctx, sqldb.Named("make feeds of accounts live", `UPDATE feeds SET state = ?, message = ''`+where), append([]any{string(vedette.FeedLive)}, args...)...)
@@ -135,8 +183,9 @@ func (g *liveGroup) setLive(ctx context.Context, tx *sqldb.Tx) error {
 
 // lockedAccount is the row of an account that is locked.
 type lockedAccount struct {
-	id   int64
-	term vedette.Term
+	id        int64
+	term      vedette.Term
+	isResumed bool
 }
 
 // lockFreeAccounts locks those of some accounts that nobody else has locked. On a Galera cluster it writes their rows, because a lock is
@@ -147,11 +196,11 @@ func lockFreeAccounts(ctx context.Context, tx *sqldb.Tx, condition sqldb.Conditi
 	err := tx.QueryEach(ctx, func(rows *sql.Rows) error {
 		var name vedette.AccountName
 		var row lockedAccount
-		err := rows.Scan(&row.id, &name, &row.term)
+		err := rows.Scan(&row.id, &name, &row.term, &row.isResumed)
 		locked[name] = row
 		ids = append(ids, row.id)
 		return err
-	}, sqldb.Named("lock accounts", `SELECT id, name, term FROM accounts WHERE `+condition.SQL+` ORDER BY name`+tx.Dialect.SkipLocked), condition.Args...)
+	}, sqldb.Named("lock accounts", `SELECT a.id, a.name, a.term, CASE WHEN `+registry.IsResumed+` THEN 1 ELSE 0 END FROM accounts a WHERE `+condition.SQL+` ORDER BY a.name`+tx.Dialect.SkipLocked), condition.Args...)
 	if err != nil || len(ids) == 0 {
 		return locked, err
 	}

@@ -24,7 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store, groups ...string) {
 		tests map[string]func(*testing.T, *store.Store)
 	}{
 		{"accounts", registrytest.Accounts}, {"accounts of several servers", registrytest.Servers},
-		{"many accounts at once", writetest.Many}, {"held marks", writetest.HeldMarks}, {"effects of other servers", writetest.OtherEffects},
+		{"many accounts at once", writetest.Many}, {"held marks", writetest.HeldMarks}, {"effects of other servers", writetest.OtherEffects}, {"resumption", writetest.Resumption},
 		{"commits", writetest.Commits}, {"feeds", writetest.Feeds}, {"faults", writetest.Faults}, {"oracle", writetest.RandomBatches},
 		{"write-through", writetest.WriteThrough},
 		{"reads", readtest.Reads}, {"names", readtest.Names}, {"attributes", readtest.Attributes}, {"search", readtest.Search},
