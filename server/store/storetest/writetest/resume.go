@@ -117,7 +117,11 @@ var Resumption = map[string]func(*testing.T, *store.Store){
 		r.shows("before the agent has reported", "pending pending failing", "live live failing")
 		r.next()
 		r.shows("after a third one came", "pending pending failing", "live live failing")
+		mark := s.ChangedAccounts(0).Mark
 		r.live(storetest.Pods, storetest.Services)
+		if changes := s.ChangedAccounts(mark); !changes.All && !slices.Contains(changes.Names, "prod") {
+			t.Errorf("readers are told that %v have changed, want the account whose feeds are live again", changes.Names)
+		}
 		r.shows("when all are live again", "live live failing", "live live failing")
 		r.live(storetest.Pods)
 		r.shows("when it reports that again", "live live failing", "live live failing")
