@@ -303,6 +303,15 @@ func (s store) RemoveAbsent(ctx context.Context, account vedette.AccountName, te
 	return s.WriteThrough(ctx, account, term, vedette.Object{ResourceVersion: "absent " + absent.Version + " " + uid}, end)
 }
 
+// HasReached says that nobody else has stored anything.
+func (s store) HasReached(context.Context, vedette.AccountName, vedette.ObjectVersion) (bool, error) {
+	return false, nil
+}
+
+func (s store) HasRemoved(context.Context, vedette.AccountName, vedette.Absence, string, bool) (bool, error) {
+	return false, nil
+}
+
 func (s store) writer(account vedette.AccountName, version string) vedette.ServerID {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
