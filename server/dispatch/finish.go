@@ -75,7 +75,8 @@ func (d *Dispatcher) hasLostLease(f *inflight) bool {
 	return errors.Is(d.lease(ctx), lease.ErrLost)
 }
 
-// unstoredOutcome is the outcome of an operation that has ended, at a server that can neither record that nor make readable what was changed.
+// unstoredOutcome is the outcome of an operation that has ended, at a server that can neither record that nor make readable what was
+// changed.
 func unstoredOutcome(out vedette.Outcome) vedette.Outcome {
 	return vedette.Outcome{ID: out.ID, State: vedette.Lost, Status: http.StatusGatewayTimeout, Reason: "Lost", Warnings: out.Warnings,
 		Message: fmt.Sprintf("the agent has answered that the operation is %s, but this server could not store it: others have taken over its accounts, because it stood still or was cut "+

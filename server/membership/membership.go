@@ -78,8 +78,9 @@ func (m *Membership) HasOthers() bool {
 func (m *Membership) CurrentSince() time.Time { return *m.since.Load() }
 
 // IsAlive reports whether a server that an account's row names has a row. If the servers that were read last do not have it, they are
-// read again, because it may have started since then; not for each of the thousands of accounts that a server had which has just ended, whose
-// takeover is fenced by their terms. A server that has ended a moment ago may have a row, and so may one of which this cannot be found out now.
+// read again, because it may have started since then; not for each of the thousands of accounts that a server had which has just ended,
+// whose takeover is fenced by their terms. A server that has ended a moment ago may have a row, and so may one of which this cannot be
+// found out now.
 func (m *Membership) IsAlive(ctx context.Context, id vedette.ServerID) bool {
 	return m.isAliveSince(ctx, time.Now().Add(-absenceAge), id, func(string) bool { return true })
 }

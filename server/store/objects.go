@@ -104,7 +104,8 @@ func (s *Store) HasReached(ctx context.Context, account vedette.AccountName, o v
 }
 
 // HasRemoved is write.Writer.HasRemoved.
-func (s *Store) HasRemoved(ctx context.Context, account vedette.AccountName, absent vedette.Absence, uid string, wasStored bool) (bool, error) {
+func (s *Store) HasRemoved(ctx context.Context, account vedette.AccountName, absent vedette.Absence, uid string, wasStored bool) (
+	bool, error) {
 	d, err := s.of(ctx, account)
 	if err != nil {
 		return false, err

@@ -23,7 +23,8 @@ func (w *Writer) HasReached(ctx context.Context, account vedette.AccountName, o 
 
 // HasRemoved is HasReached for an object that is gone, see RemoveAbsent. If wasStored is true, the object with that uid was stored before:
 // when it is not anymore, its feed has reported the end of it. Otherwise its feed may have yet to report that it was there.
-func (w *Writer) HasRemoved(ctx context.Context, account vedette.AccountName, absent vedette.Absence, uid string, wasStored bool) (bool, error) {
+func (w *Writer) HasRemoved(ctx context.Context, account vedette.AccountName, absent vedette.Absence, uid string, wasStored bool) (
+	bool, error) {
 	packed := codec.PackUID(uid)
 	return w.sees(ctx, account, absent.Key, func(mark vedette.Mark, row *storedRow) bool {
 		if row != nil && (uid == "" || bytes.Equal(row.uid, packed)) && !writethrough.IsNewer(row.version, vedette.Mark(absent.Version)) {
@@ -34,7 +35,8 @@ func (w *Writer) HasRemoved(ctx context.Context, account vedette.AccountName, ab
 }
 
 // sees reports what isReached reports of the mark of an object's feed and of its row, which is nil if there is none.
-func (w *Writer) sees(ctx context.Context, account vedette.AccountName, key vedette.Key, isReached func(vedette.Mark, *storedRow) bool) (bool, error) {
+func (w *Writer) sees(ctx context.Context, account vedette.AccountName, key vedette.Key,
+	isReached func(vedette.Mark, *storedRow) bool) (bool, error) {
 	action := fmt.Sprintf("look for what is stored of %s of account %s", key, account)
 	base, _, err := w.readBaselineOfAny(ctx, account)
 	if err != nil {
