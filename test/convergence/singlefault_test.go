@@ -262,7 +262,7 @@ func TestUnwatchedFeedsAreNotLive(t *testing.T) {
 		if _, ok := w.awaitHolder(second, term, convergenceTimeout); !ok {
 			t.Fatal("the standby has not taken over")
 		}
-		if n := w.count(t.Context(), `SELECT COUNT(*) FROM feeds WHERE state = 'live'`); n > 0 {
+		if n := w.count(t.Context(), `SELECT COUNT(*) FROM feeds f JOIN accounts a ON a.id = f.account_id WHERE f.state = 'live' AND a.resumed_term <> a.term`); n > 0 {
 			t.Errorf("got %d live feeds that no agent watches", n)
 		}
 		second.api[w.clusters[0]].Heal()
@@ -277,7 +277,7 @@ func TestUnwatchedFeedsAreNotLive(t *testing.T) {
 func (w *world) awaitFeeds(a *agent, failing int64) {
 	w.t.Helper()
 	var n int64
-	query := `SELECT COUNT(*) FROM feeds WHERE state <> 'live'`
+	query := `SELECT COUNT(*) FROM feeds f JOIN accounts a ON a.id = f.account_id WHERE f.state <> 'live' OR a.resumed_term = a.term`
 	if !w.eventually(convergenceTimeout, func(ctx context.Context) bool {
 		n = w.count(ctx, query)
 		return failing == 0 && n == 0 || failing > 0 && n >= failing

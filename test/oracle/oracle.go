@@ -47,7 +47,11 @@ func Stored(ctx context.Context, db *sql.DB) (State, map[FeedKey]FeedRow, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	return objects, feeds, ForEachRow(ctx, db, `SELECT COALESCE(a.name, '(removed)'), k.name, k.grp, f.namespace, f.state, f.message, f.objects
+	state, err := shownState(ctx, db)
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, feeds, ForEachRow(ctx, db, `SELECT COALESCE(a.name, '(removed)'), k.name, k.grp, f.namespace, `+state+`, f.message, f.objects
 		FROM feeds f JOIN kinds k ON k.id = f.kind_id LEFT JOIN accounts a ON a.id = f.account_id`, func(rows *sql.Rows) error {
 		var k FeedKey
 		var f FeedRow
@@ -57,6 +61,18 @@ func Stored(ctx context.Context, db *sql.DB) (State, map[FeedKey]FeedRow, error)
 		feeds[k] = f
 		return err
 	})
+}
+
+// resumedTerm is the version of the schema since which an account's row may say that its feeds are pending.
+const resumedTerm = 21
+
+// shownState returns the expression for the state of a feed as readers see it.
+func shownState(ctx context.Context, db *sql.DB) (string, error) {
+	var version int
+	if err := db.QueryRowContext(ctx, `SELECT MAX(version_id) FROM schema_version`).Scan(&version); err != nil || version < resumedTerm {
+		return `f.state`, err
+	}
+	return `CASE WHEN a.resumed_term = a.term AND f.state IN ('live', 'syncing') THEN 'pending' ELSE f.state END`, nil
 }
 
 // ForEachRow passes each row of a query to scan.

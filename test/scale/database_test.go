@@ -184,7 +184,7 @@ func (d *database) accountsOf(server vedette.ServerID) (names []vedette.AccountN
 func (d *database) liveAccounts(except vedette.ServerID) (n int) {
 	d.t.Helper()
 	d.query(`SELECT count(*) FROM accounts a WHERE a.name IS NOT NULL AND a.holder <> '' AND a.server <> $1
-		AND (SELECT count(*) FROM feeds f WHERE f.account_id = a.id AND f.state = 'live') = $2`, []any{string(except), len(kinds)}, &n)
+		AND (SELECT count(*) FROM feeds f WHERE f.account_id = a.id AND f.state = 'live' AND a.resumed_term <> a.term) = $2`, []any{string(except), len(kinds)}, &n)
 	return n
 }
 
