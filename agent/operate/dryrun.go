@@ -50,7 +50,8 @@ func withReplicas(raw []byte, replicas int64) ([]byte, string, error) {
 // cleanDryRunOutcome removes the object to store, and Unchanged, because a dry run does not change
 // the resourceVersion by which that is decided.
 func cleanDryRunOutcome(out vedette.Outcome) vedette.Outcome {
-	out.CacheObject, out.Awaited, out.Absent = nil, nil, nil
+	out.CacheObject, out.Awaited = nil, nil
+	out.Absent = nil
 	out.Unchanged = false
 	for i, raw := range out.Objects {
 		tree, err := manifest.ParseObject(raw, "object")

@@ -50,7 +50,8 @@ func shortened(out vedette.Outcome) vedette.Outcome {
 	}
 	out.Objects = nil
 	out.Result = nil
-	out.CacheObject, out.Awaited, out.Absent = nil, nil, nil
+	out.CacheObject, out.Awaited = nil, nil
+	out.Absent = nil
 	out.Changes = nil
 	out.Reason, out.Message = vedette.CleanText(out.Reason, maxShortText), vedette.CleanText(out.Message, maxMessage)
 	out.Warnings = slices.Clone(out.Warnings[:min(len(out.Warnings), maxShortWarnings)])
