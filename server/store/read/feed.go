@@ -56,8 +56,8 @@ func scanFeed(row sqldb.Scanner) (FeedStatus, error) {
 	var account, mark, stored, shown, short string
 	var synced, seen, freshnessSeen, verified int64
 	r := &f.Resource
-	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &stored, &shown, &f.Message, &f.Objects, &synced,
-		&seen, &freshnessSeen,
+	err := row.Scan(&account, &f.Feed.Kind.Name, &f.Feed.Kind.Group, &f.Feed.Namespace, &mark, &stored, &shown, &f.Message, &f.Objects,
+		&synced, &seen, &freshnessSeen,
 		&r.Version, &r.Plural, &r.Singular, &short, &r.Namespaced, &verified, &f.Drift)
 	if err != nil {
 		return f, err
