@@ -228,7 +228,7 @@ type contextReader struct {
 }
 
 func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
+	if err := context.Cause(r.ctx); err != nil {
 		return 0, err
 	}
 	return r.from.Read(p)

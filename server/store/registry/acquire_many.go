@@ -17,9 +17,9 @@ import (
 // When a server ends, thousands of accounts move at once. Those that move within an interval are read and written together.
 const (
 	maxTogether      = 100 // accounts in one transaction
-	togetherInterval = 50 * time.Millisecond
+	togetherInterval = 100 * time.Millisecond
 	// fewTogether come one after the other without delay: a few agents that connect gain nothing by waiting.
-	fewTogether = 4
+	fewTogether = 8
 	// maxRunning is more than one, because a connection that hangs must not stop all accounts.
 	maxRunning = 4
 )
