@@ -169,15 +169,16 @@ func (w *Writer) refreshBaseline(ctx context.Context, p *preparedBatch) (err err
 // readBaseline reads an account and its feeds; rows are read by lookup. The error is ErrTerm if
 // the writer has been replaced.
 func (w *Writer) readBaseline(ctx context.Context, account vedette.AccountName, term vedette.Term) (*baseline, error) {
-	base, stored, err := w.readBaselineOfAny(ctx, account)
+	base, stored, err := w.readBaselineAndTerm(ctx, account)
 	if err == nil && stored != term {
 		return nil, registry.ErrTerm
 	}
 	return base, err
 }
 
-// readBaselineOfAny is readBaseline whoever the writer is, and returns the writer's term.
-func (w *Writer) readBaselineOfAny(ctx context.Context, account vedette.AccountName) (*baseline, vedette.Term, error) {
+// readBaselineAndTerm reads an account, its feeds and its term. Unlike readBaseline, it also works for a server that does not write the
+// account.
+func (w *Writer) readBaselineAndTerm(ctx context.Context, account vedette.AccountName) (*baseline, vedette.Term, error) {
 	base := &baseline{covered: coverage{}, marks: map[catalog.Feed]vedette.Mark{}, previous: map[catalog.Feed]vedette.Mark{},
 		live: map[catalog.Feed]bool{}, lookedUp: map[catalog.Key]bool{}, existing: map[catalog.Key]storedRow{}}
 	var stored int64

@@ -12,9 +12,10 @@ import (
 	"github.com/vedette-io/vedette/server/store/writethrough"
 )
 
-// HasReached reports whether a version of an object is stored, or was: a newer one is, or the object's feed has passed it. Whoever writes
-// the account, also another server, has stored it then, and caches of this server and, when they are told next, of all others read it. The
-// error is commit.ErrNoFeed if no feed reports the object.
+// HasReached reports whether the server that writes the account, which may be another one, has stored a version of an object: that
+// version or a newer one is stored, or the mark of the object's feed is not older. If so, it publishes the object as changed, so that
+// the caches of this server read it again, and those of the other servers when the publication reaches them. The error is
+// commit.ErrNoFeed if no feed reports the object.
 func (w *Writer) HasReached(ctx context.Context, account vedette.AccountName, o vedette.ObjectVersion) (bool, error) {
 	return w.sees(ctx, account, o.Key, func(mark vedette.Mark, row *storedRow) bool {
 		return row != nil && writethrough.HasReached(row.version, o.Version) || writethrough.HasReached(string(mark), o.Version)
@@ -38,7 +39,7 @@ func (w *Writer) HasRemoved(ctx context.Context, account vedette.AccountName, ab
 func (w *Writer) sees(ctx context.Context, account vedette.AccountName, key vedette.Key,
 	isReached func(vedette.Mark, *storedRow) bool) (bool, error) {
 	action := fmt.Sprintf("look for what is stored of %s of account %s", key, account)
-	base, _, err := w.readBaselineOfAny(ctx, account)
+	base, _, err := w.readBaselineAndTerm(ctx, account)
 	if err != nil {
 		return false, w.db.WrapError(action, err)
 	}

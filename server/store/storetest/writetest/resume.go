@@ -120,7 +120,7 @@ var Resumption = map[string]func(*testing.T, *store.Store){
 		mark := s.ChangedAccounts(0).Mark
 		r.live(storetest.Pods, storetest.Services)
 		if changes := s.ChangedAccounts(mark); !changes.All && !slices.Contains(changes.Names, "prod") {
-			t.Errorf("readers are told that %v have changed, want the account whose feeds are live again", changes.Names)
+			t.Errorf("after the feeds of account prod are live again: got changed accounts %v, want prod among them", changes.Names)
 		}
 		r.shows("when all are live again", "live live failing", "live live failing")
 		r.live(storetest.Pods)
