@@ -40,6 +40,7 @@ type scenario struct {
 	pause          time.Duration   // of the process, whenever it looks for the cacher
 	purgeDelay     time.Duration   // to purge the history
 	freeze         time.Duration   // of the process, when it asks the database next
+	endDelay       time.Duration   // to record ends
 	elsewhere      bool            // whether another server has stored what is asked for
 	elsewhereErr   error
 	asked          string // what of another server was asked for last
@@ -144,6 +145,10 @@ func (s *scenario) EndOperations(ctx context.Context, rows []history.Operation) 
 	if err := s.checkDatabase(ctx); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	delay := s.endDelay
+	s.mu.Unlock()
+	time.Sleep(delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, row := range rows {

@@ -19,6 +19,7 @@ import (
 // operations are recorded as lost anyway.
 func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	out.ID = f.op.ID
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(requestid.With(context.Background(), f.op.RequestID), maxWriteWait)
 	defer cancel()
 	d.log.DebugContext(ctx, "operation ended", "operation", f.op.ID, "account", f.op.Account, "state", out.State, "status", out.Status,
@@ -40,12 +41,15 @@ func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	if f.op.Reads() || out.State == vedette.Lost {
 		return out
 	}
+	// A process that stood still meanwhile has no time left, and the record would not be waited for.
+	timeout := time.NewTimer(max(maxWriteWait-time.Since(began), maxWriteWait-maxWriteThroughWait))
+	defer timeout.Stop()
 	select {
 	case <-recorded:
 		if isReadable {
 			return out
 		}
-	case <-ctx.Done():
+	case <-timeout.C:
 	}
 	if d.hasLostLease(f) {
 		return unstoredOutcome(out)

@@ -46,6 +46,26 @@ func TestOutcomeOfAServerThatStoodStill(t *testing.T) {
 	}
 }
 
+// TestEndIsRecordedAfterAPause freezes a server while it stores what an operation has written. Another server has stored that meanwhile. The
+// caller is answered when the end of the operation is recorded.
+func TestEndIsRecordedAfterAPause(t *testing.T) {
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		s.start("op", scale)
+		s.takeLog()
+		s.mu.Lock()
+		s.endDelay, s.elsewhere = 100*time.Millisecond, true
+		s.cachers["prod"] = nil
+		s.pause = 4 * time.Second // whenever it looks for the cacher
+		s.mu.Unlock()
+		a.answer(written)
+		time.Sleep(4*time.Second + 50*time.Millisecond)
+		s.expectLog("a/1: forget op")
+		time.Sleep(100 * time.Millisecond)
+		s.expectLog("op done 200 ")
+	})
+}
+
 // TestRelayThatCannotStore lets the server whose agent has executed an operation fail to store what that has written. The server that has
 // accepted the operation waits until it is stored.
 func TestRelayThatCannotStore(t *testing.T) {

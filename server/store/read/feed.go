@@ -46,7 +46,7 @@ func (r *Reader) Feeds(ctx context.Context, accounts ...vedette.AccountName) ([]
 		f, err := scanFeed(rows)
 		feeds = append(feeds, f)
 		return err
-	}, sqldb.Named("read feeds", `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, `+registry.ShownState+`, CASE WHEN `+registry.IsResumed+` AND f.state IN ('live', 'syncing') THEN '' ELSE f.message END, f.objects, f.synced, f.seen, `+registry.Freshness+`, f.version, f.plural, f.singular, f.short_names, f.namespaced, f.verified, f.drift
+	}, sqldb.Named("read feeds", `SELECT a.name, k.name, k.grp, f.namespace, f.mark, f.state, `+registry.ShownState+`, `+registry.ShownMessage+`, f.objects, f.synced, f.seen, `+registry.Freshness+`, f.version, f.plural, f.singular, f.short_names, f.namespaced, f.verified, f.drift
 		FROM feeds f JOIN accounts a ON a.id = f.account_id JOIN kinds k ON k.id = f.kind_id`+registry.JoinFreshness+`WHERE `+where+` ORDER BY a.name, k.name, k.grp, f.namespace`), args...)
 	return feeds, r.db.WrapError("read the feeds", err)
 }

@@ -16,8 +16,12 @@ import (
 // IsResumed is the condition that the stored state of a live feed does not count, for queries that call the accounts "a".
 const IsResumed = `a.resumed_term = a.term`
 
-// ShownState is the state of a feed as readers see it, for queries that call the feeds "f" and the accounts "a".
-const ShownState = `CASE WHEN ` + IsResumed + ` AND f.state IN ('live', 'syncing') THEN 'pending' ELSE f.state END`
+// The state of a feed and its message as readers see them, for queries that call the feeds "f" and the accounts "a".
+const (
+	isShownPending = IsResumed + ` AND f.state IN ('live', 'syncing')`
+	ShownState     = `CASE WHEN ` + isShownPending + ` THEN 'pending' ELSE f.state END`
+	ShownMessage   = `CASE WHEN ` + isShownPending + ` THEN '' ELSE f.message END`
+)
 
 // EndResumptions makes the states of accounts' feeds count that are stored. The caller has locked the accounts, and knows that these
 // states are right.
