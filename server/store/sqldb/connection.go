@@ -29,8 +29,8 @@ const dialTimeout = 10 * time.Second
 
 // withConn runs do with a connection of a pool, for which it waits until ctx ends. It retries on
 // another connection if the first one turns out to be closed, as database/sql does, and also if
-// the server of the first one takes no writes any more: after a failover a new connection may lead
-// to the new primary.
+// the server of the first one takes no writes any more, because after a failover a new connection may lead
+// to the new primary, or if the connection's statements are outdated, because another server has migrated the database.
 func (d *DB) withConn(ctx context.Context, db *sql.DB, do func(ctx context.Context, conn *sql.Conn) error) error {
 	for tries := 0; ; tries++ {
 		conn, err := db.Conn(ctx)
@@ -38,22 +38,25 @@ func (d *DB) withConn(ctx context.Context, db *sql.DB, do func(ctx context.Conte
 			return err
 		}
 		err = d.WithTimeout(ctx, func(ctx context.Context) error { return do(ctx, conn) })
-		readOnly := err != nil && d.Dialect.isReadOnly != nil && d.Dialect.isReadOnly(err)
-		if readOnly {
+		isUseless := err != nil && (is(d.Dialect.isReadOnly, err) || is(d.Dialect.isOutdated, err))
+		if isUseless {
 			d.discardConn(conn, err)
 		}
 		_ = conn.Close() // returns it to the pool; it may be closed already
-		if !readOnly && !errors.Is(err, driver.ErrBadConn) || tries == 2 {
+		if !isUseless && !errors.Is(err, driver.ErrBadConn) || tries == 2 {
 			return err
 		}
 	}
 }
 
+// is reports whether an error is what a dialect recognizes, if it does.
+func is(recognizes func(error) bool, err error) bool { return recognizes != nil && recognizes(err) }
+
 // discardConn makes the pool close a connection when it is returned, and all idle connections,
-// because they lead to the same server.
+// because they lead to the same server and have the same statements.
 func (d *DB) discardConn(conn *sql.Conn, cause error) {
-	d.Log.Debug("database is read-only; reconnecting", "error", cause) // the caller logs it at a higher level
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })         // returns the same error
+	d.Log.Debug("connections to the database are of no use; reconnecting", "error", cause) // the caller logs what stays an error
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })                             // returns the same error
 	d.closeIdleConns()
 }
 

@@ -54,6 +54,9 @@ type Dialect struct {
 	// isReadOnly reports whether the connection leads to a server that takes no writes;
 	// nil if any other connection would lead to the same server.
 	isReadOnly func(err error) bool
+	// isOutdated reports whether a statement that a connection has prepared is not that of the tables any more: another server has
+	// migrated them. It is nil if the database prepares such statements again by itself.
+	isOutdated func(err error) bool
 	// isTerminated reports whether the server has ended the connection, or refuses to work, before it executed the statement. A
 	// transaction that was not committed may then be run again on another connection. It is nil for databases without connections.
 	isTerminated func(err error) bool

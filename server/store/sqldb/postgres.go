@@ -39,6 +39,7 @@ func postgresDialect() Dialect {
 		translateError:    translatePostgresError,
 		isRetryable:       isPostgresRetryable,
 		isReadOnly:        isPostgresReadOnly,
+		isOutdated:        isPostgresOutdated,
 		isTerminated:      isPostgresTerminated,
 		IsUniqueViolation: isPostgresUniqueViolation,
 		openReplica:       openPostgresReplica,

@@ -55,6 +55,9 @@ func postgresClass(state string) errorClass {
 func translatePostgresError(err error) error {
 	err = shortenAttempts(err)
 	var e *pgconn.PgError
+	if isPostgresOutdated(err) {
+		return vedette.Errorf(vedette.Unavailable, "another server is migrating the PostgreSQL database: %w", err)
+	}
 	if errors.As(err, &e) {
 		return translateSQLState(e.Code, err)
 	}
@@ -195,6 +198,13 @@ func isPostgresRetryable(err error) bool {
 func isPostgresTerminated(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "57P01" || e.Code == "57P02" || e.Code == "57P03")
+}
+
+// isPostgresOutdated recognizes "cached plan must not change result type" by where PostgreSQL says it, because its texts are translated and its
+// SQLSTATE is that of all features that are not supported.
+func isPostgresOutdated(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.Code == "0A000" && e.Routine == "RevalidateCachedQuery"
 }
 
 func isPostgresLockTimeout(err error) bool {
