@@ -43,7 +43,8 @@ type scenario struct {
 	endDelay       time.Duration   // to record ends
 	elsewhere      bool            // whether another server has stored what is asked for
 	elsewhereErr   error
-	asked          string // what of another server was asked for last
+	holder         vedette.AgentID // the agent of another server that has the account
+	asked          string          // what of another server was asked for last
 }
 
 func runScenario(t *testing.T, test func(s *scenario)) {
@@ -102,7 +103,7 @@ func (s *scenario) Account(_ context.Context, name vedette.AccountName) (registr
 	if _, ok := s.cachers[name]; !ok {
 		return registry.Account{}, registry.ErrNoAccount
 	}
-	return registry.Account{Account: vedette.Account{Cluster: s.stored}}, nil
+	return registry.Account{Account: vedette.Account{Cluster: s.stored}, Holder: s.holder}, nil
 }
 
 func (s *scenario) Registered(m *assigner.Member, _ vedette.AccountName) vedette.Cluster {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/internal/requestid"
-	"github.com/vedette-io/vedette/server/store/history"
 	"github.com/vedette-io/vedette/server/store/lease"
 )
 
@@ -20,8 +19,7 @@ import (
 func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	out.ID = f.op.ID
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(requestid.With(context.Background(), f.op.RequestID), maxWriteWait)
-	defer cancel()
+	ctx := requestid.With(context.Background(), f.op.RequestID)
 	d.log.DebugContext(ctx, "operation ended", "operation", f.op.ID, "account", f.op.Account, "state", out.State, "status", out.Status,
 		"duration", time.Since(f.accepted))
 	defer func() { f.endSpan(out) }()
@@ -31,7 +29,7 @@ func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 	row := d.recorder.finalRow(f, out)
 	ended, isReadable := false, true
 	if !f.isRelayed || out.Awaited != nil || out.Absent != nil { // if the other server has failed
-		ended, isReadable = d.makeReadable(ctx, f, &out, &row)
+		ended, isReadable = d.writeThrough(ctx, f, &out, &row)
 	}
 	if ended {
 		return out
@@ -55,18 +53,6 @@ func (d *Dispatcher) finish(f *inflight, out vedette.Outcome) vedette.Outcome {
 		return unstoredOutcome(out)
 	}
 	return out
-}
-
-// makeReadable is writeThrough for a process that may stand still: the time limit is for the database.
-func (d *Dispatcher) makeReadable(ctx context.Context, f *inflight, out *vedette.Outcome, end *history.Operation) (ended, isReadable bool) {
-	began := time.Now()
-	ended, isReadable = d.writeThrough(ctx, f, out, end)
-	if isReadable || time.Since(began) < 2*maxWriteThroughWait {
-		return ended, isReadable
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWriteWait)
-	defer cancel()
-	return d.writeThrough(ctx, f, out, end)
 }
 
 // hasLostLease reports whether this server has certainly lost its lease of the database, and so never stores what it knows of a change.

@@ -202,9 +202,8 @@ func (r *Relay) run(f *inflight) {
 // write writes an outcome through.
 func (r *Relay) write(f *inflight, out *vedette.Outcome) {
 	out.ID = f.op.ID
-	ctx, cancel := context.WithTimeout(requestid.With(context.Background(), f.op.RequestID), maxWriteWait)
-	defer cancel()
-	if _, isReadable := r.dispatcher.makeReadable(ctx, f, out, nil); !isReadable {
+	ctx := requestid.With(context.Background(), f.op.RequestID)
+	if _, isReadable := r.dispatcher.writeThrough(ctx, f, out, nil); !isReadable {
 		out.DropCacheObject() // the other server waits for it
 	}
 }

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,47 @@ func TestEffectOfAnAccountThatHasMoved(t *testing.T) {
 	})
 }
 
+// TestEffectIsWaitedFor checks how long an outcome waits for what another server has not stored.
+func TestEffectIsWaitedFor(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		holder  vedette.AgentID
+		timeout time.Duration // of the operation
+		stops   bool          // whether the server stops meanwhile
+		want    time.Duration
+	}{
+		{"nobody has the account", "", time.Minute, false, maxWriteThroughWait},
+		{"another agent has the account", "b", time.Minute, false, maxFeedWait},
+		{"the deadline is sooner", "b", 4 * time.Second, false, 4 * time.Second},
+		{"the deadline is very soon", "b", time.Second, false, maxWriteThroughWait},
+		{"the server stops", "b", time.Minute, true, maxWriteThroughWait},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			runScenario(t, func(s *scenario) {
+				a := s.connect("a", "1")
+				began := time.Now()
+				s.startOperation(vedette.Operation{ID: "op", Account: "prod", Args: scale, Deadline: began.Add(tt.timeout)})
+				s.disconnect(a)
+				s.takeLog()
+				s.mu.Lock()
+				s.holder = tt.holder
+				s.mu.Unlock()
+				a.answer(vedette.Outcome{ID: "op", State: vedette.Done, Status: 200, CacheObject: &vedette.Object{Key: webKey, ResourceVersion: "12"}})
+				if tt.stops {
+					s.cancelChanges()
+				}
+				s.takeLog()
+				for s.takeLog() == "" && time.Since(began) < time.Minute {
+					time.Sleep(minStoredPoll)
+				}
+				if got := time.Since(began); got < tt.want || got > tt.want+2*maxStoredPoll {
+					t.Errorf("the outcome came after %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
 // TestEffectInAnotherForm checks that the outcome of an operation waits for the feed of this server if that reports another version of
 // the kind.
 func TestEffectInAnotherForm(t *testing.T) {
@@ -147,6 +189,28 @@ func TestAbsenceIsWrittenThrough(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestManyDeletionsAreWrittenInTime checks that the outcome of a deletion of many objects does not wait for a database that takes its time for each.
+func TestManyDeletionsAreWrittenInTime(t *testing.T) {
+	out := vedette.Outcome{ID: "op", State: vedette.Done, Status: 200}
+	for n := range 100 {
+		out.Keys = append(out.Keys, vedette.Key{Kind: deployments, Namespace: "shop", Name: fmt.Sprint("web-", n)})
+		out.UIDs = append(out.UIDs, fmt.Sprint("u", n))
+	}
+	runScenario(t, func(s *scenario) {
+		a := s.connect("a", "1")
+		s.start("op", vedette.DeleteArgs{Target: vedette.Target{Kind: "deployment", Namespace: "shop"}, LabelSelector: "a=b"})
+		s.takeLog()
+		s.mu.Lock()
+		s.pause = time.Second // for each object
+		s.mu.Unlock()
+		a.answer(out)
+		time.Sleep(maxFeedWait + 2*time.Second)
+		if got := s.takeLog(); !strings.Contains(got, "removed Deployment.apps shop/web-8 u8\n") || !strings.HasSuffix(got, "op done 200 ") {
+			t.Errorf("got the events\n%s\nwant the first objects removed, and the outcome", got)
+		}
+	})
 }
 
 // TestWriteThroughTimesOut checks that this wait is limited.
