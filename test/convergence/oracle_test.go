@@ -157,8 +157,9 @@ func (a *agent) role(ctx context.Context, account string) string {
 	return health.Error
 }
 
+// getJSON waits for longer than a server asks a cluster for an object that is not stored.
 func getJSON(ctx context.Context, url string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
