@@ -200,8 +200,8 @@ func isPostgresTerminated(err error) bool {
 	return errors.As(err, &e) && (e.Code == "57P01" || e.Code == "57P02" || e.Code == "57P03")
 }
 
-// isPostgresOutdated recognizes "cached plan must not change result type" by where PostgreSQL says it, because its texts are translated and its
-// SQLSTATE is that of all features that are not supported.
+// isPostgresOutdated recognizes "cached plan must not change result type" by where PostgreSQL says it, because its texts are translated
+// and its SQLSTATE is that of all features that are not supported.
 func isPostgresOutdated(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "0A000" && e.Routine == "RevalidateCachedQuery"
