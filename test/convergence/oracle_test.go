@@ -157,7 +157,7 @@ func (a *agent) role(ctx context.Context, account string) string {
 	return health.Error
 }
 
-// getJSON waits for longer than a server asks a cluster for an object that is not stored.
+// getJSON reads an answer of a server. It waits for longer than a server does that asks a cluster for an object.
 func getJSON(ctx context.Context, url string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

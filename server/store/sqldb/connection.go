@@ -38,7 +38,7 @@ func (d *DB) withConn(ctx context.Context, db *sql.DB, do func(ctx context.Conte
 			return err
 		}
 		err = d.WithTimeout(ctx, func(ctx context.Context) error { return do(ctx, conn) })
-		isUseless := err != nil && (is(d.Dialect.isReadOnly, err) || is(d.Dialect.isOutdated, err))
+		isUseless := err != nil && (recognizes(d.Dialect.isReadOnly, err) || recognizes(d.Dialect.isOutdated, err))
 		if isUseless {
 			d.discardConn(conn, err)
 		}
@@ -49,14 +49,14 @@ func (d *DB) withConn(ctx context.Context, db *sql.DB, do func(ctx context.Conte
 	}
 }
 
-// is reports whether an error is what a dialect recognizes, if it does.
-func is(recognizes func(error) bool, err error) bool { return recognizes != nil && recognizes(err) }
+// recognizes calls a function of a Dialect about an error. One that is nil recognizes none.
+func recognizes(kind func(error) bool, err error) bool { return kind != nil && kind(err) }
 
 // discardConn makes the pool close a connection when it is returned, and all idle connections,
 // because they lead to the same server and have the same statements.
 func (d *DB) discardConn(conn *sql.Conn, cause error) {
-	d.Log.Debug("connections to the database are of no use; reconnecting", "error", cause) // the caller logs what stays an error
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })                             // returns the same error
+	d.Log.Debug("reconnecting to the database", "error", cause) // the caller logs what stays an error
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })  // returns the same error
 	d.closeIdleConns()
 }
 

@@ -131,3 +131,14 @@ func checkClass(t *testing.T, code string, err error, data bool) {
 		t.Errorf("%s: got %v of kind %q, data error %v, want data error %v", code, err, vedette.KindOf(err), errors.Is(err, ErrData), data)
 	}
 }
+
+// TestOutdatedStatementsAreTriedAgain checks that "cached plan must not change result type" is told from what PostgreSQL does not support.
+func TestOutdatedStatementsAreTriedAgain(t *testing.T) {
+	d := openedDB(postgresDialect())
+	for routine, want := range map[string]bool{"RevalidateCachedQuery": true, "transformSetOperationStmt": false} {
+		err := d.WrapError("read", &pgconn.PgError{Code: "0A000", Routine: routine})
+		if got := vedette.KindOf(err) == vedette.Unavailable; got != want {
+			t.Errorf("%s: got %v, is it worth another try: %v, want %v", routine, err, got, want)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func translatePostgresError(err error) error {
 	err = shortenAttempts(err)
 	var e *pgconn.PgError
 	if isPostgresOutdated(err) {
-		return vedette.Errorf(vedette.Unavailable, "another server is migrating the PostgreSQL database: %w", err)
+		return vedette.Errorf(vedette.Unavailable, "another server is migrating the PostgreSQL database: try again: %w", err)
 	}
 	if errors.As(err, &e) {
 		return translateSQLState(e.Code, err)

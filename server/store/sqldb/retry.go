@@ -50,7 +50,7 @@ func pauseBeforeRetry(ctx context.Context, retries int) bool {
 // retryOnOtherConnection marks an error of a transaction that was not committed, so that withConn runs the transaction again on another
 // connection if the server has ended this one.
 func (d *DB) retryOnOtherConnection(err error) error {
-	if d.Dialect.isTerminated == nil || !d.Dialect.isTerminated(err) {
+	if !recognizes(d.Dialect.isTerminated, err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", driver.ErrBadConn, err)
