@@ -75,12 +75,12 @@ func (r *reader) take(event, data string) bool {
 		if err := json.Unmarshal([]byte(data), &o); err != nil {
 			panic(fmt.Sprintf("an event is not JSON: %v in %s", err, data))
 		}
-		if o.ResourceVersion == "" { // of a cluster that was restored, until it is read again; the event that follows has the version
-			return true
-		}
-		version, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
-		if err != nil {
-			panic(fmt.Sprintf("an event has no version: %s", data))
+		version := history.UnknownVersion // of a cluster that was restored, until it is read again: the event that follows has the version
+		if o.ResourceVersion != "" {
+			var err error
+			if version, err = strconv.ParseUint(o.ResourceVersion, 10, 64); err != nil {
+				panic(fmt.Sprintf("an event has no version: %s", data))
+			}
 		}
 		e = history.Event{Type: history.Present, Object: objectName(o.Account, o.Name), UID: o.UID, Version: version}
 	case "deleted":

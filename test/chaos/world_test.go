@@ -326,12 +326,12 @@ func (w *world) etcdParts(r *recorder) (all []faults.Part) {
 				return err
 			}
 			p.stop()
-			if err := p.plane.Restore(ctx, backup); err != nil {
+			if err := p.plane.RestoreEtcd(ctx, backup); err != nil {
 				return err
 			}
 			r.rewind(p, saved)
 			r.start(w.t.Context(), p)
-			return os.RemoveAll(backup)
+			return errors.Join(p.plane.StartAPIServer(ctx), os.RemoveAll(backup))
 		}
 		all = append(all, faults.NewPart("etcd of "+p.account, faults.New("is backed up, and restored", save, restore, 12*time.Second, 1)))
 	}

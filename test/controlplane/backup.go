@@ -23,6 +23,14 @@ func (p *Plane) Backup(ctx context.Context, dir string) error {
 // changes get resourceVersions that other changes had before. Controllers continue to run, as those
 // of real clusters often do.
 func (p *Plane) Restore(ctx context.Context, dir string) error {
+	if err := p.RestoreEtcd(ctx, dir); err != nil {
+		return err
+	}
+	return p.StartAPIServer(ctx)
+}
+
+// RestoreEtcd is Restore without the API server, which is stopped afterwards: what is stored can be looked at before anybody changes it.
+func (p *Plane) RestoreEtcd(ctx context.Context, dir string) error {
 	p.KillAPIServer()
 	p.KillEtcd()
 	if err := os.RemoveAll(p.etcdDataDir()); err != nil {
@@ -31,7 +39,7 @@ func (p *Plane) Restore(ctx context.Context, dir string) error {
 	if err := os.CopyFS(p.etcdDataDir(), os.DirFS(dir)); err != nil {
 		return fmt.Errorf("restore etcd: %w", err)
 	}
-	return p.startCore(ctx)
+	return p.StartEtcd(ctx)
 }
 
 func (p *Plane) etcdDataDir() string { return p.path("etcd") }

@@ -22,8 +22,11 @@ type Event struct {
 	Type    EventType
 	Object  string // with its account
 	UID     string // of Present
-	Version uint64 // resourceVersion, of Present
+	Version uint64 // resourceVersion, of Present; UnknownVersion if the store does not know it
 }
+
+// UnknownVersion says that an object exists, in whichever version.
+const UnknownVersion uint64 = 0
 
 func (e Event) String() string {
 	return fmt.Sprintf("%s %s %s at %d", e.Type, e.Object, e.UID, e.Version)
@@ -65,6 +68,10 @@ func CheckEvents(events []Event, clusters map[string][]Version) (result Events) 
 			isReady = true
 		case Present:
 			_, exists := held[e.Object]
+			held[e.Object], sent[e.Object] = e, true
+			if e.Version == UnknownVersion {
+				continue
+			}
 			last := passed[e.Object]
 			at := find(clusters[e.Object], e, max(last-1, 0))
 			if again := find(clusters[e.Object], e, last); at == last-1 && !exists && again >= 0 { // a restore has brought it back
@@ -80,7 +87,6 @@ func CheckEvents(events []Event, clusters map[string][]Version) (result Events) 
 			case !exists && isReady && at == last-1:
 				bad("event %d comes back after its deletion: %v", i, e)
 			}
-			held[e.Object], sent[e.Object] = e, true
 			passed[e.Object] = max(last, at+1)
 		case Deleted:
 			deletions[e.Object]++

@@ -192,6 +192,8 @@ func TestEvents(t *testing.T) {
 		"the last version is sent again": {[]Event{restart, ready, present(3), present(3)}, exists, ""},
 		"restored":                       {[]Event{restart, ready, present(1), present(3), present(2), present(3)}, restored, ""},
 		"restored after its deletion":    {[]Event{restart, ready, present(2), deleted, present(2), present(3)}, restored, ""},
+		"a restart before it is read":    {[]Event{restart, ready, present(3), restart, present(UnknownVersion), ready, present(3)}, exists, ""},
+		"older after an unknown version": {[]Event{restart, ready, present(3), present(UnknownVersion), present(2), present(3)}, exists, "goes back"},
 		"undone by a restore":            {[]Event{restart, ready, present(1), deleted}, undone, ""},
 		"back behind a restore":          {[]Event{restart, ready, present(2), present(3), present(2), present(3), present(1), present(3)}, restored, "goes back"},
 		"a version that never was":       {[]Event{restart, ready, {Present, "x", "w", 2}, present(3)}, exists, "never had"},
