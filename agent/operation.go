@@ -109,7 +109,39 @@ func (a *Agent) executeInCluster(ctx context.Context, op vedette.Operation, c *e
 		return failedOutcome(op, http.StatusConflict, vedette.ReasonAnotherCluster, "account "+string(op.Account)+
 			" has another cluster in the agent than when the operation was accepted. Nothing was done. The agent's log names both clusters")
 	}
-	return operator.ExecuteControlled(ctx, op, request.Control{MayChange: c.MayChange, Wait: c.Wait, Memory: c.Memory})
+	out := operator.ExecuteControlled(ctx, op, request.Control{MayChange: c.MayChange, Wait: c.Wait, Memory: c.Memory})
+	account.awaitBegin(ctx, &out)
+	return out
+}
+
+// maxBeginWait is for how long an outcome waits for the beginning of a snapshot: the server answers within milliseconds, unless it or its
+// database is about to fail.
+const maxBeginWait = 2 * time.Second
+
+// awaitBegin waits while a feed that reports objects of an outcome begins to be read anew, as after its cluster was restored. With the
+// beginning the server forgets what operations have found out, because that may be about the state before. What this one has found out is
+// newer, and may be missing in the list, which would take it back.
+func (a *account) awaitBegin(ctx context.Context, out *vedette.Outcome) {
+	w := a.currentWatcher()
+	if w == nil {
+		return
+	}
+	kinds := map[vedette.Kind]bool{}
+	for _, key := range out.Keys {
+		kinds[key.Kind] = true
+	}
+	if o := out.CacheObject; o != nil {
+		kinds[o.Key.Kind] = true
+	}
+	if out.Absent != nil {
+		kinds[out.Absent.Key.Kind] = true
+	}
+	if len(kinds) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxBeginWait)
+	defer cancel()
+	w.AwaitBegin(ctx, kinds)
 }
 
 // boundExecutor executes each operation in the cluster that it was accepted for, or not at all.

@@ -40,6 +40,7 @@ type feed struct {
 	status   atomic.Pointer[FeedStatus] // nil before the first Status
 	verified atomic.Pointer[time.Time]  // when it was verified last; nil if it was not
 	putting  atomic.Bool                // the sink has not taken an event yet
+	listing  atomic.Bool                // a list is requested or read, instead of waiting for a permit
 
 	stop context.CancelFunc // ends run; set before run starts
 	done chan struct{}      // closed by run
@@ -48,7 +49,7 @@ type feed struct {
 	mu        sync.Mutex
 	life      *lifecycle.Feed
 	interrupt context.CancelCauseFunc // ends what is under way; nil before run
-	advanced  chan struct{}           // closed when the mark changes; nil while nobody waits
+	advanced  chan struct{}           // closed when the mark changes, or the sink has taken the beginning of a snapshot; nil while nobody waits
 }
 
 func (w *Watcher) newFeed(spec FeedSpec, sink Sink, mark vedette.Mark) *feed {
@@ -134,9 +135,9 @@ func (f *feed) handle(ctx context.Context, e lifecycle.Event) error {
 func (f *feed) step(e lifecycle.Event) []lifecycle.Effect {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := f.life.Mark()
+	before, wasBeginning := f.life.Mark(), f.life.IsBeginningAnew()
 	effects := f.life.Step(e, time.Now())
-	if f.advanced != nil && f.life.Mark() != before {
+	if f.advanced != nil && (f.life.Mark() != before || wasBeginning && !f.life.IsBeginningAnew()) {
 		close(f.advanced)
 		f.advanced = nil
 	}
@@ -156,7 +157,10 @@ func (f *feed) do(ctx context.Context, effect lifecycle.Effect) error {
 	case lifecycle.List, lifecycle.Watch, lifecycle.Pause, lifecycle.Rest:
 		f.underway = effect
 	case lifecycle.Begin:
-		return f.put(ctx, &Event{Type: Begin, Anew: effect.Anew})
+		if err := f.put(ctx, &Event{Type: Begin, Anew: effect.Anew}); err != nil {
+			return err
+		}
+		return f.handle(ctx, lifecycle.Begun{})
 	case lifecycle.End:
 		if err := f.put(ctx, &Event{Type: End, Mark: effect.Mark}); err != nil {
 			return err
@@ -231,14 +235,41 @@ func (f *feed) mark() (mark vedette.Mark, snapshots int) {
 	return f.life.Mark(), f.life.Snapshots()
 }
 
-// waitForMark returns the mark, and a channel that is closed when it changes.
+// waitForMark returns the mark, and a channel that is closed when it changes, or earlier.
 func (f *feed) waitForMark() (mark vedette.Mark, advanced <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.life.Mark(), f.advancedLocked()
+}
+
+func (f *feed) advancedLocked() <-chan struct{} {
 	if f.advanced == nil {
 		f.advanced = make(chan struct{})
 	}
-	return f.life.Mark(), f.advanced
+	return f.advanced
+}
+
+// awaitBegin waits while the feed begins anew, until ctx or the feed ends.
+func (f *feed) awaitBegin(ctx context.Context) {
+	for advanced := f.waitForBegin(); advanced != nil; advanced = f.waitForBegin() {
+		select {
+		case <-advanced:
+		case <-f.done:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// waitForBegin returns nil unless the feed begins anew, and otherwise a channel that is closed when it has begun, or earlier.
+func (f *feed) waitForBegin() (advanced <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.listing.Load() || !f.life.IsBeginningAnew() {
+		return nil
+	}
+	return f.advancedLocked()
 }
 
 // is reports whether something holds for the life of the feed.

@@ -73,6 +73,8 @@ func (f *feed) readSnapshot(ctx context.Context, yield func()) (mark vedette.Mar
 	if err != nil {
 		return "", time.Time{}, err
 	}
+	f.listing.Store(true)
+	defer f.listing.Store(false)
 	requested = time.Now()
 	mark, err = f.readObjects(ctx)
 	return mark, requested, err

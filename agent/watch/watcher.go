@@ -249,6 +249,22 @@ func (w *Watcher) anyPublishes(has func(*feed) bool) bool {
 	return false
 }
 
+// AwaitBegin waits while feeds of some kinds begin to be read anew, until ctx ends. What an operation learns of the cluster meanwhile may
+// be missing in their lists; the server must get it after it has forgotten what it knew. It is safe for concurrent use.
+func (w *Watcher) AwaitBegin(ctx context.Context, kinds map[vedette.Kind]bool) {
+	w.mu.Lock()
+	var feeds []*feed
+	for _, f := range w.feeds {
+		if kinds[f.Kind] {
+			feeds = append(feeds, f)
+		}
+	}
+	w.mu.Unlock()
+	for _, f := range feeds {
+		f.awaitBegin(ctx)
+	}
+}
+
 // KnowsFeeds reports whether the first discovery has succeeded, or Run has ended.
 func (w *Watcher) KnowsFeeds() bool {
 	select {

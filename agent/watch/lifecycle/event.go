@@ -15,6 +15,8 @@ type (
 	Started struct{}
 	// ListAccepted means that the API server answers the list, before any object of the answer was passed on.
 	ListAccepted struct{}
+	// Begun means that the sink has taken Begin, so that what the server had of the feed counts as Begin says.
+	Begun struct{}
 	// ListRestarted means that the list begins again, so that the objects that were passed on count for nothing.
 	ListRestarted struct{}
 	// Listed means that all objects of a list as of Mark were passed on.
@@ -56,6 +58,7 @@ type (
 
 func (Started) isEvent()         {}
 func (ListAccepted) isEvent()    {}
+func (Begun) isEvent()           {}
 func (ListRestarted) isEvent()   {}
 func (Listed) isEvent()          {}
 func (Taken) isEvent()           {}

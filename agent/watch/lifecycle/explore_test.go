@@ -89,7 +89,7 @@ func (e *explorer) visit(n node, event Event) (node, bool) {
 func (w *world) fingerprint() string {
 	f := w.Feed
 	return fmt.Sprint(f.phase, f.mark != "", f.mark == w.sinkMark, f.failedResumes, min(f.relists, 3), f.isAnew, f.madeProgress, f.wasSilent, f.isUnreachable, f.isStalled,
-		f.state, f.reset != nil, f.reset != nil && *f.reset != "", f.isAnewWanted, f.isInterrupting,
+		f.state, f.reset != nil, f.reset != nil && *f.reset != "", f.isAnewWanted, f.isInterrupting, f.hasBegun, w.hasTaken,
 		fmt.Sprintf("%T", w.underway), w.answered, w.ending, w.isListed, w.isPassed, w.sinkMark != "", w.inSnapshot, w.isStored, w.state.State,
 		w.isStalled, w.resetOwed != nil, w.anewOwed, w.anewBegun, w.tries, w.reporting && f.isInterrupting)
 }

@@ -45,6 +45,7 @@ type Feed struct {
 	failedResumes int          // from the same mark, because of malformed responses
 	relists       int          // snapshots since a watch made progress
 	isAnew        bool         // the next snapshot replaces what is stored, whatever versions it has
+	hasBegun      bool         // the sink has taken the beginning of the snapshot
 	madeProgress  bool         // since it began or continued
 	began         time.Time    // when it last began or continued
 	wasSilent     bool         // the last watch was
@@ -86,6 +87,13 @@ func (f *Feed) IsUnreachable() bool { return f.isUnreachable }
 func (f *Feed) Publishes() bool {
 	isPending := f.state == vedette.FeedPending || f.state == ""
 	return f.state != vedette.FeedDenied && (!isPending || f.mark != "")
+}
+
+// IsBeginningAnew reports whether a list is requested for a snapshot that replaces what is stored, and the sink has not taken its beginning
+// yet. What others learn of the cluster meanwhile may be missing in the list, and must reach the server after the beginning, with which
+// the server forgets what it knew.
+func (f *Feed) IsBeginningAnew() bool {
+	return f.isAnew && !f.hasBegun && (f.phase == Listing || f.phase == Syncing)
 }
 
 // Step handles an event, and returns what follows from it, in order. Events that do not concern the phase are ignored.
@@ -140,7 +148,7 @@ func (f *Feed) proceed(e Event, now time.Time) []Effect {
 		if f.phase == Pausing {
 			return f.begin(now)
 		}
-	case ListAccepted, ListRestarted, Listed, Taken:
+	case ListAccepted, Begun, ListRestarted, Listed, Taken:
 		return f.snapshot(e, now)
 	case WatchOpened, Changed, Lasted, WatchEnded:
 		if f.IsFollowing() {
@@ -178,7 +186,7 @@ func (f *Feed) begin(now time.Time) (effects []Effect) {
 }
 
 func (f *Feed) list() []Effect {
-	f.phase, f.warning = Listing, ""
+	f.phase, f.warning, f.hasBegun = Listing, "", false
 	f.snapshots++
 	return []Effect{List{}}
 }
@@ -200,9 +208,11 @@ func (f *Feed) snapshot(e Event, now time.Time) []Effect {
 			}
 			return append(f.report(vedette.FeedSyncing, ""), Begin{Anew: f.isAnew})
 		}
+	case Begun:
+		f.hasBegun = f.phase == Syncing
 	case ListRestarted:
 		if f.phase == Syncing {
-			f.phase, f.warning = Listing, ""
+			f.phase, f.warning, f.hasBegun = Listing, "", false
 		}
 	case Listed:
 		if f.phase == Syncing {

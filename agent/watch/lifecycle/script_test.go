@@ -71,6 +71,9 @@ func (s *script) runLine(line string) error {
 	if s.feed.Mark() != "" {
 		fmt.Fprintf(&s.out, ", mark %s", s.feed.Mark())
 	}
+	if s.feed.IsBeginningAnew() {
+		s.out.WriteString(", beginning anew")
+	}
 	fmt.Fprintln(&s.out)
 	return nil
 }
@@ -81,6 +84,8 @@ func parseEvent(name, arg string) (Event, error) {
 		return Started{}, nil
 	case "list-accepted":
 		return ListAccepted{}, nil
+	case "begun":
+		return Begun{}, nil
 	case "list-restarted":
 		return ListRestarted{}, nil
 	case "listed":

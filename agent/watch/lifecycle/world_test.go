@@ -14,6 +14,7 @@ type world struct {
 	Feed
 	underway Effect // List, Watch, Pause or Rest
 	answered bool   // the API server has accepted the request of List or Watch
+	hasTaken bool   // the sink has taken Begin
 	ending   bool   // the sink has not taken End
 
 	exists   bool // the object, in the cluster
@@ -96,8 +97,10 @@ func (w *world) prepare(e Event) {
 	switch e := e.(type) {
 	case ListAccepted:
 		w.answered, w.isListed, w.isPassed = true, w.exists, false
+	case Begun:
+		w.hasTaken = true
 	case ListRestarted:
-		w.answered, w.isPassed, w.ending = false, false, false
+		w.answered, w.hasTaken, w.isPassed, w.ending = false, false, false, false
 	case Taken:
 		w.sinkMark, w.inSnapshot, w.ending, w.underway = w.listed, false, false, nil
 		w.anewOwed = w.anewOwed && !w.anewBegun
@@ -145,7 +148,7 @@ func (w *world) begin(effect Effect) {
 	if w.resetOwed != nil && !w.isInterrupting && w.reset == nil {
 		w.problem("%T before the reset was reported", effect)
 	}
-	w.underway, w.answered = effect, false
+	w.underway, w.answered, w.hasTaken = effect, false, false
 	switch effect := effect.(type) {
 	case Watch:
 		w.tries++
@@ -221,6 +224,10 @@ func (w *world) check() {
 	if w.state.State == vedette.FeedLive && w.isStalled && w.phase == Watching {
 		w.problem("it is live, and the account's state says that it does not get on")
 	}
+	_, isListing := w.underway.(List)
+	if want := isListing && w.Feed.isAnew && !w.hasTaken; w.IsBeginningAnew() != want {
+		w.problem("it begins anew: %v, want %v", w.IsBeginningAnew(), want)
+	}
 	if w.wasSilent && w.phase == Pausing && w.state.State == vedette.FeedLive {
 		w.problem("it is live although it has no news")
 	}
@@ -251,6 +258,8 @@ func (w *world) natural() (events []Event) {
 			return append(events, Taken{})
 		case !w.answered:
 			return append(events, ListAccepted{})
+		case !w.hasTaken:
+			return append(events, Begun{})
 		case w.isListed && !w.isPassed:
 			return append(events, nil, ListRestarted{})
 		}
@@ -290,7 +299,7 @@ func (w *world) helpful() Event {
 	events := w.natural()
 	for _, e := range events {
 		switch e.(type) {
-		case Taken, ListAccepted, nil, Listed, WatchOpened, PauseOver:
+		case Taken, ListAccepted, Begun, nil, Listed, WatchOpened, PauseOver:
 			return e
 		}
 	}

@@ -254,7 +254,7 @@ func (w *Writer) applyFeeds(ctx context.Context, tx *sqldb.Tx, p *plan) error {
 		}
 	}
 	if len(p.rewound) > 0 {
-		if err := forgetTombstones(ctx, tx, p.baseline.accountID); err != nil {
+		if err := forgetTombstones(ctx, tx, `account_id = ?`, p.baseline.accountID); err != nil {
 			return err
 		}
 	}

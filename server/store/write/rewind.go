@@ -31,12 +31,16 @@ func (w *Writer) detectRewind(b *commit.Batch) (feeds []vedette.Feed) {
 // invalidateFeedObjects clears the versions of a feed's objects, so that its next snapshot
 // reports each of them.
 func invalidateFeedObjects(ctx context.Context, tx *sqldb.Tx, accountID int64, feed catalog.Feed) error {
-	where, args := `account_id = ? AND kind_id = ?`, []any{accountID, feed.KindID}
+	where, args := ofFeed(accountID, feed)
+	_, err := tx.Exec(ctx, sqldb.Named("invalidate the objects of a feed", `UPDATE objects SET version = '' WHERE `+where), args...)
+	return err
+}
+
+// ofFeed returns the condition for rows of objects of a feed, and its arguments.
+func ofFeed(accountID int64, feed catalog.Feed) (where string, args []any) {
+	where, args = `account_id = ? AND kind_id = ?`, []any{accountID, feed.KindID}
 	if feed.Namespace != "" {
 		where, args = where+` AND namespace = ?`, append(args, feed.Namespace)
 	}
-	if _, err := tx.Exec(ctx, sqldb.Named("invalidate the objects of a feed", `UPDATE objects SET version = '' WHERE `+where), args...); err != nil {
-		return err
-	}
-	return nil
+	return where, args
 }

@@ -60,9 +60,9 @@ func (w *Writer) ensureTombstones(ctx context.Context, account vedette.AccountNa
 	return nil
 }
 
-// forgetTombstones deletes those of an account, because its cluster may have the objects again.
-func forgetTombstones(ctx context.Context, tx *sqldb.Tx, accountID int64) error {
-	_, err := tx.Exec(ctx, sqldb.Named("delete the tombstones of an account", `DELETE FROM tombstones WHERE account_id = ?`), accountID)
+// forgetTombstones deletes those that match a condition, because the cluster may have the objects again.
+func forgetTombstones(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
+	_, err := tx.Exec(ctx, sqldb.Named("delete tombstones", `DELETE FROM tombstones WHERE `+where), args...)
 	return err
 }
 

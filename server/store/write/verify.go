@@ -36,7 +36,8 @@ func (w *Writer) ScanObjects(ctx context.Context, account vedette.AccountName, f
 }
 
 // InvalidateFeed makes the next snapshot of a feed report each of its objects, because the
-// cluster may have other content under the versions that are stored. It clears the mark, so that a
+// cluster may have other content under the versions that are stored. What operations found out about its objects is forgotten,
+// because it may be about the state before. It clears the mark, so that a
 // snapshot of an earlier state is not a surprise: the error commit.ErrRewound would end the account's term.
 func (w *Writer) InvalidateFeed(ctx context.Context, account vedette.AccountName, term vedette.Term, feed vedette.Feed) error {
 	action := fmt.Sprintf("invalidate feed %s of account %s", feed, account)
@@ -54,14 +55,15 @@ func (w *Writer) InvalidateFeed(ctx context.Context, account vedette.AccountName
 		if err := invalidateFeedObjects(ctx, tx, id, key); err != nil {
 			return err
 		}
-		if err := forgetTombstones(ctx, tx, id); err != nil {
+		where, args := ofFeed(id, key)
+		if err := forgetTombstones(ctx, tx, where, args...); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, sqldb.Named("clear the mark of a feed", `UPDATE feeds SET mark = '', previous_mark = '' WHERE account_id = ? AND kind_id = ? AND namespace = ?`), id, key.KindID, key.Namespace)
 		return err
 	})
 	if err == nil {
-		w.writeThrough.Forget(account) // it is about the state before
+		w.writeThrough.ForgetFeed(account, feed) // it is about the state before
 	}
 	return w.db.WrapError(action, err)
 }

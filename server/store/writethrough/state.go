@@ -257,6 +257,21 @@ func (s *State) Forget(name vedette.AccountName) {
 	delete(s.unordered, name)
 }
 
+// ForgetFeed drops what is known about the objects of one feed of an account.
+func (s *State) ForgetFeed(name vedette.AccountName, feed vedette.Feed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unordered[name], feed)
+	a := s.accounts[name]
+	if a == nil {
+		return
+	}
+	maps.DeleteFunc(a.floors, func(key vedette.Key, _ floor) bool { return covers(feed, key) })
+	maps.DeleteFunc(a.tombstones, func(_ string, t tombstone) bool { return covers(feed, t.key) })
+	delete(a.snapshots, feed)
+	s.removeIfEmptyLocked(name, a)
+}
+
 // NoteMark notes that a batch moves the mark of a feed.
 func (s *State) NoteMark(name vedette.AccountName, feed vedette.Feed, from, to vedette.Mark) {
 	if !IsNewer(string(from), to) {
