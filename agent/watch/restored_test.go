@@ -92,3 +92,61 @@ func TestRestoreDuringVerification(t *testing.T) {
 		return slices.ContainsFunc(c.reports[configMapFeed], func(r watch.VerifyReport) bool { return r.Restored })
 	})
 }
+
+// sinkOfBegins takes the beginning of a snapshot that replaces what is stored only when it may.
+type sinkOfBegins struct {
+	watch.Sink
+	begun, finish chan struct{}
+}
+
+// Put implements watch.Sink.
+func (s *sinkOfBegins) Put(ctx context.Context, e watch.Event) error {
+	if e.Type == watch.Begin && e.Anew {
+		s.begun <- struct{}{}
+		<-s.finish
+	}
+	return s.Sink.Put(ctx, e)
+}
+
+// TestOutcomesWaitForTheBeginning checks that what an operation finds out while a feed begins to be read anew is held back until the server
+// has the beginning, and that nothing else is.
+func TestOutcomesWaitForTheBeginning(t *testing.T) {
+	var version atomic.Int64
+	version.Store(5)
+	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("watch") {
+			kubetest.Hang(w, r, "")
+			return
+		}
+		fmt.Fprintf(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[]}`, version.Load())
+	})
+	r := newRecorder()
+	sink := &sinkOfBegins{r, make(chan struct{}), make(chan struct{})}
+	cfg := verifyConfig(&recorderComparer{r: r, reports: map[vedette.Feed][]watch.VerifyReport{}})
+	cfg.VerifyInterval, cfg.IdleTimeout = 200*time.Millisecond, time.Minute
+	w, _ := start(t, kubetest.Connect(t, server, kube.Options{}), watch.Selection{Kinds: []string{"configmap"}}, sink, cfg, nil)
+	configMaps := map[vedette.Kind]bool{configMapFeed.Kind: true}
+	r.await(t, "the first snapshot", func() bool { f := r.feeds[configMapFeed]; return f != nil && f.snapshots == 1 })
+	w.AwaitBegin(t.Context(), configMaps) // returns: it is not read anew
+	version.Store(3)
+	<-sink.begun
+	w.AwaitBegin(t.Context(), map[vedette.Kind]bool{{Name: "Secret"}: true})
+	ended, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	w.AwaitBegin(ended, configMaps)
+	if ended.Err() == nil {
+		t.Error("an outcome is not held back while the server does not know of the snapshot")
+	}
+	waited := make(chan struct{})
+	go func() {
+		w.AwaitBegin(t.Context(), configMaps)
+		close(waited)
+	}()
+	select {
+	case <-waited:
+		t.Error("an outcome is not held back until the server knows of the snapshot")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(sink.finish)
+	<-waited
+}

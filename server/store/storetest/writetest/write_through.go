@@ -280,6 +280,23 @@ var WriteThrough = map[string]func(*testing.T, *store.Store){
 		w.endSnapshot(7, nil)
 		w.expectPods("web@6")
 	},
+	"what operations found out is forgotten with its own feed": func(t *testing.T, s *store.Store) {
+		w := newLivePodWriter(t, s, 5)
+		w.commitLive(6, pod("gone", 6))
+		w.writePodThrough("web", 10)
+		w.removeThrough("gone", pod("gone", 0).UID)
+		w.invalidate(storetest.Services)
+		storetest.Equal(t, "older versions", storetest.ChangeNames(w.commitLive(9, pod("web", 7), pod("gone", 8))), nil)
+		w.moveToAnotherServer()
+		w.invalidate(storetest.Services)
+		storetest.Equal(t, "older versions for another server", storetest.ChangeNames(w.commitLive(9, pod("web", 9), pod("gone", 9))), nil)
+		w.expectPods("web@10")
+		w.invalidate(storetest.Pods)
+		w.beginSnapshot()
+		w.Put(pod("web", 8), pod("gone", 6))
+		w.endSnapshot(8, nil)
+		w.expectPods("gone@6", "web@8")
+	},
 	"feeds that are no longer declared lose their floors": func(t *testing.T, s *store.Store) {
 		w := newLivePodWriter(t, s, 5)
 		w.writePodThrough("web", 10)
@@ -489,6 +506,14 @@ func (w podWriter) commitDelete(mark int, name, version string) []commit.Change 
 	m := vedette.Mark(fmt.Sprint(mark))
 	return w.Commit(commit.Batch{Deletes: []commit.Deletion{{Key: pod(name, 0).Key, Version: version}},
 		Feeds: []commit.FeedUpdate{{Feed: storetest.FeedOf(storetest.Pods), Mark: &m}}})
+}
+
+// invalidate makes the feed of a kind be read anew, as after a restore of its cluster.
+func (w podWriter) invalidate(kind vedette.Kind) {
+	w.T.Helper()
+	if err := w.Store.InvalidateFeed(w.T.Context(), w.Account, w.Term, storetest.FeedOf(kind)); err != nil {
+		w.T.Fatal(err)
+	}
 }
 
 func (w podWriter) beginSnapshot() {
