@@ -74,10 +74,10 @@ func (c *Config) Notices() []string {
 		nonEmpty(c.RESTListen().Notice, c.GRPCListen().Notice, c.MetricsListen().Notice)))
 }
 
-// Warnings are settings that weaken security, or that are a preview.
+// Warnings are settings that weaken security, or that do not do what their value says.
 func (c *Config) Warnings() []string {
 	return c.Report.Hide(nonEmpty(c.RESTListen().Warning, c.GRPCListen().Warning, c.MetricsListen().Warning, c.managementWarning(),
-		c.previewWarning(), c.Kubesvc.redisWarning(), c.Kubesvc.verificationWarning(), c.fileWarning()))
+		c.Kubesvc.redisWarning(), c.Kubesvc.verificationWarning(), c.fileWarning()))
 }
 
 func nonEmpty(texts ...string) []string {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/vedette-io/vedette/internal/configfile"
@@ -70,15 +69,6 @@ func (k Kubesvc) check(c configfile.Checker) {
 		c.Problem("namespace", " must be the name of a namespace, got %q", name)
 	}
 	settings.CheckFile("kubeconfigFile", s.KubeconfigFile, c)
-}
-
-// previewWarning warns that several servers may not share a database in production yet.
-func (c *Config) previewWarning() string {
-	if !c.SharesDatabase() {
-		return ""
-	}
-	return fmt.Sprintf("kubesvc.cluster is %s: several servers with one database are a preview, so do not rely on them in production. "+
-		"Set kubesvc.cluster to local, and run one server per database (see docs/databases.md)", strings.ToLower(c.Kubesvc.Cluster))
 }
 
 func (k Kubesvc) redisWarning() string {

@@ -18,9 +18,9 @@ func TestDiscoveryModes(t *testing.T) {
 		"kubesvc.cluster:":                   {discover.ModeLocal, ""},
 		"kubesvc.cluster: none":              {discover.ModeLocal, ""},
 		"cluster: local":                     {discover.ModeLocal, ""},
-		"kubesvc.cluster: kubernetes":        {discover.ModeKubernetes, "kubesvc.cluster is kubernetes: several servers with one database are a preview"},
-		"armory.kubesvc.cluster: Kubernetes": {discover.ModeKubernetes, "kubesvc.cluster is kubernetes: several servers with one database are a preview"},
-		"kubesvc: {cluster: database}":       {discover.ModeSQL, "kubesvc.cluster is database: several servers with one database are a preview"},
+		"kubesvc.cluster: kubernetes":        {discover.ModeKubernetes, ""},
+		"armory.kubesvc.cluster: Kubernetes": {discover.ModeKubernetes, ""},
+		"kubesvc: {cluster: database}":       {discover.ModeSQL, ""},
 		"kubesvc.cluster: redis":             {discover.ModeSQL, "does not use Redis"},
 		"kubesvc: {cluster: kubernetes, cluster-kubernetes.verifySsl: false}": {discover.ModeKubernetes, "verifySsl is false"},
 	} {

@@ -134,7 +134,7 @@ func TestServersThatShareADatabase(t *testing.T) {
 		})
 	}
 	notes := mustRender(t, c, shared("database"))["vedette/templates/NOTES.txt"]
-	if !strings.Contains(notes, "rollout status deployment/spin-clouddriver-vedette") || !strings.Contains(notes, "3 servers share the database. This is a preview") {
+	if !strings.Contains(notes, "rollout status deployment/spin-clouddriver-vedette") || !strings.Contains(notes, "3 servers share the database") {
 		t.Errorf("got the notes %s", notes)
 	}
 	advertised := merge(shared("database"), set("server.config.server.peers.advertise", "gateway.example.com"))

@@ -56,7 +56,7 @@ var components = []component{
 		"server.operationKeySecret", "vedette-operations", "server.database.passwordSecret", "vedette-database", "server.env", []any{
 			map[string]any{"name": "VEDETTE_SERVER_SQL_URL",
 				"valueFrom": values("secretKeyRef.name", "vedette-database", "secretKeyRef.key", "url")}}),
-		comment: "Preview: three servers that share a database. Secret vedette-database as for component database, without which this is; Secret vedette-operations has operations.key, 26 random characters or more."},
+		comment: "Three servers that share a database. Secret vedette-database as for component database, without which this is; Secret vedette-operations has operations.key, 26 random characters or more."},
 	{name: "no-volume", base: server, values: values("server.persistence.enabled", false),
 		comment: "The server has no volume: after each start of its pod everything is read anew."},
 	{name: "load-balancer", base: server, values: values("server.grpc.type", "LoadBalancer"),
