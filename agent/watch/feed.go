@@ -49,7 +49,7 @@ type feed struct {
 	mu        sync.Mutex
 	life      *lifecycle.Feed
 	interrupt context.CancelCauseFunc // ends what is under way; nil before run
-	advanced  chan struct{}           // closed when the mark changes, or the sink has taken the beginning of a snapshot; nil while nobody waits
+	advanced  chan struct{}           // closed when the mark changes, or a snapshot has begun; nil while nobody waits
 }
 
 func (w *Watcher) newFeed(spec FeedSpec, sink Sink, mark vedette.Mark) *feed {

@@ -186,7 +186,8 @@ func (f *Feed) begin(now time.Time) (effects []Effect) {
 }
 
 func (f *Feed) list() []Effect {
-	f.phase, f.warning, f.hasBegun = Listing, "", false
+	f.phase, f.warning = Listing, ""
+	f.hasBegun = false
 	f.snapshots++
 	return []Effect{List{}}
 }
@@ -212,7 +213,8 @@ func (f *Feed) snapshot(e Event, now time.Time) []Effect {
 		f.hasBegun = f.phase == Syncing
 	case ListRestarted:
 		if f.phase == Syncing {
-			f.phase, f.warning, f.hasBegun = Listing, "", false
+			f.phase, f.warning = Listing, ""
+			f.hasBegun = false
 		}
 	case Listed:
 		if f.phase == Syncing {

@@ -21,9 +21,9 @@
 //     it. What is in the index and was written after the list was read is named in a drop although it exists. Both are decided
 //     when the snapshot ends: if it was read at or after the floor's version, the snapshot is right; otherwise the watch will
 //     be. For this, the end of a snapshot is kept separate from the feed's mark, which may be further on in the same batch.
-//   - A feed that is read anew, as after a restore of etcd, forgets what is known of its objects, because that may be about the state before.
-//     Agents hold outcomes back while such a snapshot begins (agent/watch.Watcher.AwaitBegin), so that what comes afterwards is of the
-//     state that is read, or newer.
+//   - A feed that is read anew, as after a restore of etcd, forgets what is known of its objects, because that may be about the
+//     state before. Agents hold outcomes back while such a snapshot begins (agent/watch.Watcher.AwaitBegin), so that what comes
+//     afterwards is of the state that is read, or newer.
 //   - An operation that finds nothing to delete says at which version that was. What is stored of that version or an older one
 //     is removed, whatever its uid is, and nothing older is stored. Without a version or a uid nothing is removed.
 //
