@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -64,18 +65,24 @@ func (c *blockedReports) Report(ctx context.Context, feed vedette.Feed, report w
 	return c.recorderComparer.Report(ctx, feed, report)
 }
 
-// TestRestoreDuringVerification checks that a feed whose verification ends while another feed notices a restore
-// reports that it was read anew because of it.
-func TestRestoreDuringVerification(t *testing.T) {
-	var version atomic.Int64
+// newRestorableServer returns an API server of an empty cluster at version 5, and the version.
+func newRestorableServer(t *testing.T) (*httptest.Server, *atomic.Int64) {
+	t.Helper()
+	version := &atomic.Int64{}
 	version.Store(5)
-	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
+	return newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("watch") {
 			kubetest.Hang(w, r, "")
 			return
 		}
 		fmt.Fprintf(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[]}`, version.Load())
-	})
+	}), version
+}
+
+// TestRestoreDuringVerification checks that a feed whose verification ends while another feed notices a restore
+// reports that it was read anew because of it.
+func TestRestoreDuringVerification(t *testing.T) {
+	server, version := newRestorableServer(t)
 	r := newRecorder()
 	c := &blockedReports{recorderComparer: &recorderComparer{r: r, reports: map[vedette.Feed][]watch.VerifyReport{}}, feed: configMapFeed,
 		begun: make(chan struct{}), finish: make(chan struct{})}
@@ -111,15 +118,7 @@ func (s *sinkOfBegins) Put(ctx context.Context, e watch.Event) error {
 // TestOutcomesWaitForTheBeginning checks that what an operation finds out while a feed begins to be read anew is held back until the server
 // has the beginning, and that nothing else is.
 func TestOutcomesWaitForTheBeginning(t *testing.T) {
-	var version atomic.Int64
-	version.Store(5)
-	server := newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Has("watch") {
-			kubetest.Hang(w, r, "")
-			return
-		}
-		fmt.Fprintf(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[]}`, version.Load())
-	})
+	server, version := newRestorableServer(t)
 	r := newRecorder()
 	sink := &sinkOfBegins{r, make(chan struct{}), make(chan struct{})}
 	cfg := verifyConfig(&recorderComparer{r: r, reports: map[vedette.Feed][]watch.VerifyReport{}})

@@ -58,7 +58,7 @@ func belowKubesvc(keys ...string) []configfile.Rename {
 type Kubesvc struct {
 	// The server is always enabled.
 	Enabled bool `config:"enabled,ignored" default:"true"`
-	// Preview, except local: several servers share the database. The list that GET /armory/clouddrivers shows comes from: local and none:
+	// Several servers share the database, unless it is local or none. The list that GET /armory/clouddrivers shows comes from: local and none:
 	// this server only, which uses the database alone; kubernetes: the Services in cluster-kubernetes; database: the table of servers in the
 	// database; redis: as database, because the server does not use Redis.
 	Cluster string `config:"cluster" enum:"none,local,kubernetes,database,redis" default:"local"`
