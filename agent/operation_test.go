@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/vedette-io/vedette/agent/operate"
 	"github.com/vedette-io/vedette/agent/uplink"
 	"github.com/vedette-io/vedette/agent/watch"
+	"github.com/vedette-io/vedette/agent/watch/verify"
 )
 
 // connectedAgent is an agent of which one account has reached a cluster, and whose executor runs.
@@ -190,4 +192,71 @@ func TestCoverageOfAnAccountThatIsNotReported(t *testing.T) {
 	c.Agent.mu.Unlock()
 	expect("of the kinds that the server asks for", secrets, operate.ReportedElsewhere)
 	expect("of the kinds that the server asks for", deployments, operate.NotReported)
+}
+
+// sinkOfBegins takes the beginning of a snapshot that replaces what is stored only when it may.
+type sinkOfBegins struct{ begun, finish chan struct{} }
+
+// Put implements watch.Sink.
+func (s sinkOfBegins) Put(_ context.Context, e watch.Event) error {
+	if e.Type == watch.Begin && e.Anew {
+		close(s.begun)
+		<-s.finish
+	}
+	return nil
+}
+
+// noDifferences is a server that stores what the cluster has.
+type noDifferences struct{}
+
+// Compare implements watch.Comparer.
+func (noDifferences) Compare(context.Context, vedette.Feed, verify.Request) (verify.Answer, error) {
+	return verify.Answer{}, nil
+}
+
+// Report implements watch.Comparer.
+func (noDifferences) Report(context.Context, vedette.Feed, watch.VerifyReport) error { return nil }
+
+// TestOutcomeWaitsForTheBeginning checks that the outcome of an operation is held back while its feed begins to be read anew: the server
+// would forget what it says, and the list may be older.
+func TestOutcomeWaitsForTheBeginning(t *testing.T) {
+	var version atomic.Int64
+	version.Store(5)
+	c := newConnectedAgent(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Query().Has("watch"):
+			kubetest.Hang(w, r, "")
+		case r.URL.Path == "/api/v1/pods":
+			fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[]}`, version.Load())
+		default:
+			respondAsAPIServer(w, r)
+		}
+	})
+	account := c.accounts.get("prod")
+	sink := sinkOfBegins{make(chan struct{}), make(chan struct{})}
+	w := watch.NewWatcher(account.cluster, watch.Selection{Kinds: []string{"pod"}}, sink, watch.Config{Comparer: noDifferences{},
+		VerifyInterval: 100 * time.Millisecond, IdleTimeout: time.Minute})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx, nil) }()
+	t.Cleanup(func() { stop(); <-ended })
+	redactor, err := c.redactorFor(c.serverSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	account.setWatcher(w, &feedAnnouncements{}, redactor)
+	c.submit(getPod("1", vedette.Cluster{}))
+	if out := <-c.outcomes; out.CacheObject == nil {
+		t.Fatalf("got %+v, want the object for the store", out)
+	}
+	version.Store(3) // the cluster was restored
+	<-sink.begun
+	c.submit(getPod("2", vedette.Cluster{}))
+	select {
+	case out := <-c.outcomes:
+		t.Errorf("got %+v before the server knows that the feed is read anew", out)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(sink.finish)
+	<-c.outcomes
 }
