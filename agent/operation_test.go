@@ -255,8 +255,9 @@ func TestOutcomeWaitsForTheBeginning(t *testing.T) {
 	select {
 	case out := <-c.outcomes:
 		t.Errorf("got %+v before the server knows that the feed is read anew", out)
+		close(sink.finish)
 	case <-time.After(100 * time.Millisecond):
+		close(sink.finish)
+		<-c.outcomes
 	}
-	close(sink.finish)
-	<-c.outcomes
 }
