@@ -282,6 +282,7 @@ var WriteThrough = map[string]func(*testing.T, *store.Store){
 	},
 	"what operations found out is forgotten with its own feed": func(t *testing.T, s *store.Store) {
 		w := newLivePodWriter(t, s, 5)
+		w.Declare(storetest.FeedOf(storetest.Pods), storetest.FeedOf(storetest.Services))
 		w.commitLive(6, pod("gone", 6))
 		w.writePodThrough("web", 10)
 		w.removeThrough("gone", pod("gone", 0).UID)
