@@ -258,15 +258,27 @@ func showMemory(t *testing.T, s *section) {
 	}
 	w.startReady()
 	for range 8 {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", w.rest))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		fmt.Fprintf(conn, "GET /vedette/v1/objects?kind=ConfigMap&namespace=files&account=prod-eu&include=body HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		go requestWithoutReading(t.Context(), fmt.Sprintf("127.0.0.1:%d", w.rest),
+			"/vedette/v1/objects?kind=ConfigMap&namespace=files&account=prod-eu&include=body")
 	}
 	s.show(w.command("vedette get configmaps -n files --account prod-eu -o json | tail -1", "memory"))
 	s.show(w.command("curl -s localhost:8009/metrics | grep -E '^process_resident_memory_bytes|limit_waits_total.*rejected'", "rejected"))
+}
+
+// requestWithoutReading requests something again and again, because the server ends connections that nobody reads from.
+func requestWithoutReading(ctx context.Context, address, path string) {
+	for ctx.Err() == nil {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return
+		}
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Second):
+		}
+		_ = conn.Close()
+	}
 }
 
 // showFull fills the disk of the database.
