@@ -110,7 +110,9 @@ func (a *Agent) executeInCluster(ctx context.Context, op vedette.Operation, c *e
 			" has another cluster in the agent than when the operation was accepted. Nothing was done. The agent's log names both clusters")
 	}
 	out := operator.ExecuteControlled(ctx, op, request.Control{MayChange: c.MayChange, Wait: c.Wait, Memory: c.Memory})
-	account.awaitBegin(ctx, &out)
+	if w, kinds := account.currentWatcher(), cachedKinds(&out); w != nil && w.IsBeginningAnew(kinds) {
+		c.Wait(ctx, func(ctx context.Context) { awaitBegin(ctx, w, kinds, op.Deadline) })
+	}
 	return out
 }
 
@@ -118,14 +120,22 @@ func (a *Agent) executeInCluster(ctx context.Context, op vedette.Operation, c *e
 // database is about to fail.
 const maxBeginWait = 2 * time.Second
 
-// awaitBegin waits while a feed that reports objects of an outcome begins to be read anew, as after its cluster was restored. With the
-// beginning the server forgets what operations have found out, because that may be about the state before. What this one has found out is
-// newer, and may be missing in the list, which would take it back.
-func (a *account) awaitBegin(ctx context.Context, out *vedette.Outcome) {
-	w := a.currentWatcher()
-	if w == nil {
-		return
+// awaitBegin waits while feeds of some kinds begin to be read anew, as after their cluster was restored. With the beginning the server
+// forgets what operations have found out, because that may be about the state before. What this one has found out is newer, and may be
+// missing in the list, which would take it back. Half of the time that is left until the deadline is for the outcome itself, because one that
+// arrives too late is lost.
+func awaitBegin(ctx context.Context, w *watch.Watcher, kinds map[vedette.Kind]bool, deadline time.Time) {
+	limit := maxBeginWait
+	if !deadline.IsZero() {
+		limit = min(limit, time.Until(deadline)/2)
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	w.AwaitBegin(ctx, kinds)
+}
+
+// cachedKinds returns the kinds of the objects of which an outcome tells the store.
+func cachedKinds(out *vedette.Outcome) map[vedette.Kind]bool {
 	kinds := map[vedette.Kind]bool{}
 	for _, key := range out.Keys {
 		kinds[key.Kind] = true
@@ -136,12 +146,7 @@ func (a *account) awaitBegin(ctx context.Context, out *vedette.Outcome) {
 	if out.Absent != nil {
 		kinds[out.Absent.Key.Kind] = true
 	}
-	if len(kinds) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, maxBeginWait)
-	defer cancel()
-	w.AwaitBegin(ctx, kinds)
+	return kinds
 }
 
 // boundExecutor executes each operation in the cluster that it was accepted for, or not at all.

@@ -254,10 +254,19 @@ func TestOutcomeWaitsForTheBeginning(t *testing.T) {
 	c.submit(getPod("2", vedette.Cluster{}))
 	select {
 	case out := <-c.outcomes:
-		t.Errorf("got %+v before the server knows that the feed is read anew", out)
 		close(sink.finish)
+		t.Fatalf("got %+v before the server knows that the feed is read anew", out)
 	case <-time.After(100 * time.Millisecond):
-		close(sink.finish)
-		<-c.outcomes
+	}
+	late := getPod("3", vedette.Cluster{})
+	late.Deadline = time.Now().Add(500 * time.Millisecond)
+	c.submit(late)
+	out := <-c.outcomes // although operation 2 waits, which needs no worker
+	if out.ID != "3" || out.State != vedette.Done || !time.Now().Before(late.Deadline) {
+		t.Errorf("got %+v, want the outcome of the operation before its deadline", out)
+	}
+	close(sink.finish)
+	if out := <-c.outcomes; out.ID != "2" || out.State != vedette.Done {
+		t.Errorf("got %+v, want that of the operation that waited", out)
 	}
 }

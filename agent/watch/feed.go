@@ -272,6 +272,11 @@ func (f *feed) waitForBegin() (advanced <-chan struct{}) {
 	return f.advancedLocked()
 }
 
+// isBeginningAnew reports whether a list is requested for a snapshot that replaces what is stored, and has not begun at the sink.
+func (f *feed) isBeginningAnew() bool {
+	return f.listing.Load() && f.is((*lifecycle.Feed).IsBeginningAnew)
+}
+
 // is reports whether something holds for the life of the feed.
 func (f *feed) is(property func(*lifecycle.Feed) bool) bool {
 	f.mu.Lock()

@@ -252,17 +252,25 @@ func (w *Watcher) anyPublishes(has func(*feed) bool) bool {
 // AwaitBegin waits while feeds of some kinds begin to be read anew, until ctx ends. What an operation learns of the cluster meanwhile may
 // be missing in their lists; the server must get it after it has forgotten what it knew. It is safe for concurrent use.
 func (w *Watcher) AwaitBegin(ctx context.Context, kinds map[vedette.Kind]bool) {
+	for _, f := range w.beginningAnew(kinds) {
+		f.awaitBegin(ctx)
+	}
+}
+
+// IsBeginningAnew reports whether AwaitBegin would wait now.
+func (w *Watcher) IsBeginningAnew(kinds map[vedette.Kind]bool) bool {
+	return len(w.beginningAnew(kinds)) > 0
+}
+
+func (w *Watcher) beginningAnew(kinds map[vedette.Kind]bool) (feeds []*feed) {
 	w.mu.Lock()
-	var feeds []*feed
+	defer w.mu.Unlock()
 	for _, f := range w.feeds {
-		if kinds[f.Kind] {
+		if kinds[f.Kind] && f.isBeginningAnew() {
 			feeds = append(feeds, f)
 		}
 	}
-	w.mu.Unlock()
-	for _, f := range feeds {
-		f.awaitBegin(ctx)
-	}
+	return feeds
 }
 
 // KnowsFeeds reports whether the first discovery has succeeded, or Run has ended.

@@ -374,6 +374,7 @@ func (r *result) check(seed int64) {
 	versions := r.recorder.all()
 	effects := history.CheckEffects(r.resolve(operations), versions)
 	violations := slices.Concat(problems, effects.Violations, r.checkCreated())
+	maps.Copy(r.restored, r.recorder.firstRestores())
 	repeated := 0
 	for i, reader := range r.readers {
 		checked := history.CheckEvents(reader.all(), versions)
@@ -381,6 +382,7 @@ func (r *result) check(seed int64) {
 		for _, v := range checked.Violations {
 			violations = append(violations, fmt.Sprintf("reader of s%d: %s", i, v))
 		}
+		violations = append(violations, r.unknownVersions(i, reader.all())...)
 	}
 	began := time.Now()
 	r.markLate(operations)
@@ -394,7 +396,6 @@ func (r *result) check(seed int64) {
 		t.Logf("%s: the time of the checker did not suffice", object)
 	}
 	violations = append(violations, linear.Violations...)
-	maps.Copy(r.restored, r.recorder.firstRestores())
 	crashes, err := r.crashes(r.restored)
 	if err != nil {
 		t.Error(err)
@@ -408,6 +409,17 @@ func (r *result) check(seed int64) {
 	if t.Failed() || *keepLogs {
 		r.keepHistory(operations, seed)
 	}
+}
+
+// unknownVersions returns the events of a reader that have no version although their cluster was never restored.
+func (r *result) unknownVersions(reader int, events []history.Event) (found []string) {
+	for i, e := range events {
+		account, _, _ := strings.Cut(e.Object, "/")
+		if _, wasRestored := r.restored[account]; e.Type == history.Present && e.Version == history.UnknownVersion && !wasRestored {
+			found = append(found, fmt.Sprintf("reader of s%d: event %d has no version: %v", reader, i, e))
+		}
+	}
+	return found
 }
 
 // resolve returns operations with the outcome that the servers' history has, where no client was told one. When such an operation ended is not

@@ -15,7 +15,7 @@ type (
 	Started struct{}
 	// ListAccepted means that the API server answers the list, before any object of the answer was passed on.
 	ListAccepted struct{}
-	// Begun means that the sink has taken Begin, so that what the server had of the feed counts as Begin says.
+	// Begun means that the sink has taken Begin.
 	Begun struct{}
 	// ListRestarted means that the list begins again, so that the objects that were passed on count for nothing.
 	ListRestarted struct{}
