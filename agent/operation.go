@@ -122,8 +122,8 @@ const maxBeginWait = 2 * time.Second
 
 // awaitBegin waits while feeds of some kinds begin to be read anew, as after their cluster was restored. With the beginning the server
 // forgets what operations have found out, because that may be about the state before. What this one has found out is newer, and may be
-// missing in the list, which would take it back. Half of the time that is left until the deadline is for the outcome itself, because one that
-// arrives too late is lost.
+// missing in the list, which would take it back. Half of the time that is left until the deadline is for the outcome itself, because one
+// that arrives too late is lost.
 func awaitBegin(ctx context.Context, w *watch.Watcher, kinds map[vedette.Kind]bool, deadline time.Time) {
 	limit := maxBeginWait
 	if !deadline.IsZero() {
