@@ -190,14 +190,42 @@ func (s *Server) recoverPosition() ([]string, error) {
 	return []string{"--wsrep-start-position=" + string(found[1])}, nil
 }
 
-// Database creates an empty database, and returns its URL at a node.
+// Database creates an empty database, and returns its URL at a node. All nodes have it then.
 func (g *Galera) Database(node int) string {
 	g.t.Helper()
 	name := fmt.Sprintf("vedette_test_%d", g.created.Add(1))
 	if err := Exec(g.Nodes[node].URL, "CREATE DATABASE "+name); err != nil {
 		g.t.Fatal(err)
 	}
+	for _, other := range g.Nodes {
+		if err := awaitApplied(g.t.Context(), other.URL); err != nil {
+			g.t.Fatal(err)
+		}
+	}
 	return g.At(node, name)
+}
+
+// awaitApplied waits until a node has applied what the others have committed before.
+func awaitApplied(ctx context.Context, serverURL string) error {
+	dsn, err := MySQLDSN(serverURL)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, `SET SESSION wsrep_sync_wait = 1`); err != nil {
+		return err
+	}
+	var one int
+	return conn.QueryRowContext(ctx, `SELECT 1`).Scan(&one)
 }
 
 // At returns the URL of a database at a node.
