@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/vedette-io/vedette"
@@ -437,41 +436,6 @@ func (r *Registry) Release(ctx context.Context, account vedette.AccountName, ter
 	return r.db.WrapError("release account "+string(account), err)
 }
 
-// ReleaseAll records that no agent serves any account, and raises the terms of those that had a
-// holder. A server calls it when it starts: a previous server may have been frozen in the middle
-// of a commit. Nobody has asked for changed accounts then, so none is noted.
-func (r *Registry) ReleaseAll(ctx context.Context) error {
-	_, err := r.releaseWhere(ctx, "holder <> ''")
-	return err
-}
-
-// ReleaseServer is ReleaseAll for the accounts of one server.
-func (r *Registry) ReleaseServer(ctx context.Context, server vedette.ServerID) error {
-	_, err := r.releaseWhere(ctx, "holder <> '' AND server = ?", string(server))
-	return err
-}
-
-// ReleaseEnded is ReleaseAll for the accounts of servers that shared the database and have no row any more. It returns how many there were.
-func (r *Registry) ReleaseEnded(ctx context.Context) (int64, error) {
-	return r.releaseWhere(ctx, "holder <> '' AND server NOT IN (SELECT id FROM servers)")
-}
-
-func (r *Registry) releaseWhere(ctx context.Context, where string, args ...any) (n int64, err error) {
-	found, err := r.flushLastSeenOfHeld(ctx, where, args...)
-	if err != nil || !found {
-		return 0, r.db.WrapError("release accounts", err)
-	}
-	err = r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		n, err = tx.Exec(ctx, sqldb.Named("release accounts", `UPDATE accounts SET holder = '', server = '', term = term + 1, orphaned = CASE WHEN orphaned > 0 THEN orphaned ELSE ? END
-			WHERE name IS NOT NULL AND `+where), append([]any{sqldb.ToMicros(tx.Now)}, args...)...)
-		if err != nil {
-			return err
-		}
-		return deleteProcessFreshness(ctx, tx)
-	})
-	return n, r.db.WrapError("release accounts", err)
-}
-
 // Assigned is who has an account.
 type Assigned struct {
 	Account vedette.AccountName
@@ -508,51 +472,6 @@ func (r *Registry) assignedWhere(ctx context.Context, where string, args ...any)
 		return err
 	}, sqldb.Named("read who has accounts", `SELECT a.name, a.term, a.holder, a.server FROM accounts a WHERE a.name IS NOT NULL AND `+where), args...)
 	return all, r.db.WrapError("read who has accounts", err)
-}
-
-// releaseChunkSize is the number of accounts whose LastSeen is flushed in one transaction.
-// Thousands of accounts may have hundreds of thousands of feeds, for which one transaction could
-// exceed queryTimeout.
-const releaseChunkSize = 500
-
-// flushLastSeenOfHeld flushes the LastSeen of accounts that have a holder, because their terms
-// are about to end, and reports whether there are any.
-func (r *Registry) flushLastSeenOfHeld(ctx context.Context, where string, args ...any) (found bool, err error) {
-	var ids []int64
-	err = r.db.QueryEach(ctx, func(rows *sql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, sqldb.Named("find accounts that have a cacher", `SELECT id FROM accounts WHERE name IS NOT NULL AND `+where+` ORDER BY id`), args...)
-	for chunk := range slices.Chunk(ids, releaseChunkSize) {
-		if err != nil {
-			break
-		}
-		err = r.db.Write(ctx, func(ctx context.Context, tx *sqldb.Tx) error { return flushLastSeenOf(ctx, tx, chunk) })
-	}
-	return len(ids) > 0, err
-}
-
-// flushLastSeenOf flushes the LastSeen of accounts. It leaves out those that are locked: who acquires an account does it too. It never
-// waits for a lock, so that it does not wait for somebody who waits for it.
-func flushLastSeenOf(ctx context.Context, tx *sqldb.Tx, ids []int64) error {
-	var locked []int64
-	in := tx.Dialect.In("id", ids)
-	err := tx.QueryEach(ctx, func(rows *sql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		locked = append(locked, id)
-		return err
-	}, sqldb.Named("lock accounts", `SELECT id FROM accounts WHERE `+in.SQL+` ORDER BY id`+tx.Dialect.SkipLocked), in.Args...)
-	if err != nil || len(locked) == 0 {
-		return err
-	}
-	feeds, accounts := tx.Dialect.In("account_id", locked), tx.Dialect.In("id", locked)
-	if err := FlushFeedLastSeen(ctx, tx, feeds.SQL, feeds.Args...); err != nil {
-		return err
-	}
-	return flushAccountLastSeen(ctx, tx, accounts.SQL, accounts.Args...)
 }
 
 const selectTerm = `SELECT id, term FROM accounts WHERE name = ?`

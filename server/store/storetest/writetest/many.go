@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vedette-io/vedette"
 	"github.com/vedette-io/vedette/server/store"
@@ -83,6 +84,34 @@ func (f *fleet) inFirstDatabase() int {
 	}
 	f.t.Fatal("the first database has no account")
 	return 0
+}
+
+// lock locks an account of the first database until end is called.
+func (f *fleet) lock(account int) (end func()) {
+	f.t.Helper()
+	held, ended, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	w := f.writers[account]
+	go func() {
+		failed <- f.store.Write(f.t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
+			if _, err := registry.LockAccountRow(ctx, tx, w.Account, w.Term); err != nil {
+				return err
+			}
+			close(held)
+			<-ended
+			return nil
+		})
+	}()
+	select {
+	case <-held:
+	case err := <-failed:
+		f.t.Fatal(err)
+	}
+	return func() {
+		close(ended)
+		if err := <-failed; err != nil {
+			f.t.Error(err)
+		}
+	}
 }
 
 // expectAcquired checks the rows of accounts.
@@ -165,26 +194,10 @@ var Many = map[string]func(*testing.T, *store.Store){
 		}
 		f := newFleet(t, s)
 		locked := f.inFirstDatabase()
-		others, held := make(chan struct{}), make(chan struct{})
-		var remaining, holding sync.WaitGroup
+		var remaining sync.WaitGroup
 		remaining.Add(manyAccounts - 1)
-		failed := make(chan error, 1)
-		holding.Go(func() {
-			failed <- s.Write(t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
-				if _, err := registry.LockAccountRow(ctx, tx, f.writers[locked].Account, f.writers[locked].Term); err != nil {
-					return err
-				}
-				close(held)
-				<-others
-				return nil
-			})
-		})
-		select {
-		case <-held:
-		case err := <-failed:
-			t.Fatal(err)
-		}
-		go func() { remaining.Wait(); close(others) }()
+		end := f.lock(locked)
+		go func() { remaining.Wait(); end() }()
 		f.each(func(i int, w *storetest.Writer) {
 			if _, err := s.Acquire(t.Context(), w.Account, f.claim(i)); err != nil {
 				t.Errorf("acquire %s: %v", w.Account, err)
@@ -193,11 +206,39 @@ var Many = map[string]func(*testing.T, *store.Store){
 				remaining.Done()
 			}
 		})
-		holding.Wait()
-		if err := <-failed; err != nil {
-			t.Error(err)
-		}
 		f.expectAcquired(func(int) bool { return true })
+	},
+	"an account that is locked does not hold up the release of the others": func(t *testing.T, s *store.Store) {
+		if s.Dialect.SingleWriter {
+			t.Skip("one transaction writes at a time")
+		}
+		f := newFleet(t, s)
+		locked := f.inFirstDatabase()
+		end := f.lock(locked)
+		released := make(chan error, 1)
+		go func() { released <- s.ReleaseServer(t.Context(), "server-1") }()
+		isReleased := func(w *storetest.Writer) bool {
+			row, err := s.Account(t.Context(), w.Account)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return row.Holder == "" && row.Term == w.Term+1
+		}
+		for i, w := range f.writers {
+			for i != locked && !isReleased(w) && t.Context().Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		if isReleased(f.writers[locked]) {
+			t.Error("an account was released that was locked")
+		}
+		end()
+		if err := <-released; err != nil {
+			t.Fatal(err)
+		}
+		if !isReleased(f.writers[locked]) {
+			t.Error("the account that was locked is not released")
+		}
 	},
 	"agents that connect again declare the same, and are live": func(t *testing.T, s *store.Store) {
 		f := newFleet(t, s)

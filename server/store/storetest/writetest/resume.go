@@ -189,6 +189,7 @@ var Resumption = map[string]func(*testing.T, *store.Store){
 		if err := s.ReleaseServer(t.Context(), "server-2"); err != nil {
 			t.Fatal(err)
 		}
+		r.shows("while it has none", "pending pending failing", "live live failing")
 		r.next()
 		r.shows("after its agent left early", "pending pending failing", "live live failing")
 		r.live(storetest.Pods, storetest.Services)
