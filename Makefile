@@ -114,9 +114,11 @@ OBJECTS ?= 50000
 convergence: controlplane test-databases
 	go test ./test/convergence -run 'TestConvergence|TestLargeResync|TestStaleDataIsMarkedStale' -timeout 24h -seeds $(SEEDS) -from $(FROM) -skew $(SKEW) -objects $(OBJECTS) $(if $(DB),-db $(DB)) -v
 
-# The store's suite with accounts spread over several databases of servers. make test runs it on several of SQLite.
+# The store's suite with accounts spread over several databases of servers, and what one, two and three of them commit. make test runs the suite on several
+# of SQLite.
 shards: test-databases
 	go test ./server/store -count=1 -timeout 1h -run 'TestSeveralPostgreSQL|TestPostgreSQLAndMariaDB' -shards -v
+	go test ./server/store -timeout 1h -run '^$$' -bench Shards -benchtime 6s
 
 # Three servers on one database after the other, agents, control planes and clients, with everything failing at random, for TIME. SEED is that of
 # the first round; the time of day if not given. DB=postgres restricts it to one database.
