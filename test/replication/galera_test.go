@@ -23,6 +23,13 @@ func TestGalera(t *testing.T) {
 		onlyIfAll(t)
 		suite.Run(t, func(t *testing.T) *store.Store { return storetest.Open(t, cluster.Database(0)) })
 	})
+	t.Run("suite on two databases", func(t *testing.T) {
+		onlyIfAll(t)
+		suite.Run(t, func(t *testing.T) *store.Store {
+			second := sqldb.Shard{Name: "b", URL: cluster.Database(1)}
+			return storetest.OpenConfig(t, sqldb.Config{URL: cluster.Database(0), Shards: []sqldb.Shard{second}})
+		})
+	})
 	t.Run("starts at all nodes migrate once", func(t *testing.T) {
 		t.Parallel()
 		name := nameOf(cluster.Database(0))

@@ -89,7 +89,8 @@ func (f *fleet) inFirstDatabase() int {
 // lock locks an account of the first database until end is called.
 func (f *fleet) lock(account int) (end func()) {
 	f.t.Helper()
-	held, ended, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	held, ended := make(chan struct{}), make(chan struct{})
+	failed := make(chan error, 1)
 	w := f.writers[account]
 	go func() {
 		failed <- f.store.Write(f.t.Context(), func(ctx context.Context, tx *sqldb.Tx) error {
