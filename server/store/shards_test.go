@@ -27,19 +27,24 @@ import (
 	"github.com/vedette-io/vedette/test/databases"
 )
 
-// TestSeveralSQLite runs the suite on three databases, over which accounts are spread.
+// TestSeveralSQLite runs the suite on three databases, over which accounts are spread. Without -shards it leaves out what is about one account, so about one
+// database.
 func TestSeveralSQLite(t *testing.T) {
+	groups := []string{"accounts", "accounts of several servers", "many accounts at once", "oracle", "reads", "names", "attributes", "search", "inventory", "operations"}
+	if *allOfShards {
+		groups = nil
+	}
 	suite.Run(t, func(t *testing.T) *store.Store {
 		return storetest.OpenConfig(t, sqldb.Config{URL: sqliteURL(t), Shards: []sqldb.Shard{{Name: "b", URL: sqliteURL(t)}, {Name: "c", URL: sqliteURL(t)}}})
-	})
+	}, groups...)
 }
 
-// onServers makes the whole suite run on several databases of servers, which takes some ten minutes (make shards).
-var onServers = flag.Bool("shards", false, "run the whole suite on several PostgreSQL and MariaDB databases")
+// allOfShards makes the whole suite run on several databases, also of servers, which takes some ten minutes (make shards).
+var allOfShards = flag.Bool("shards", false, "run the whole suite on several SQLite, PostgreSQL and MariaDB databases")
 
 // TestSeveralPostgreSQL runs the suite on two databases of one kind.
 func TestSeveralPostgreSQL(t *testing.T) {
-	if !*onServers {
+	if !*allOfShards {
 		t.Skip("only with -shards (make shards); TestPostgreSQLAndMariaDB runs a part of it")
 	}
 	suite.Run(t, func(t *testing.T) *store.Store {
@@ -50,7 +55,7 @@ func TestSeveralPostgreSQL(t *testing.T) {
 // TestPostgreSQLAndMariaDB runs the suite on databases of two kinds. Without -shards it leaves out what differs least between databases.
 func TestPostgreSQLAndMariaDB(t *testing.T) {
 	groups := []string{"accounts", "many accounts at once", "held marks"}
-	if *onServers {
+	if *allOfShards {
 		groups = nil
 	}
 	suite.Run(t, func(t *testing.T) *store.Store {
@@ -157,7 +162,11 @@ func randomFleet(t *testing.T, s *store.Store, seed uint64) {
 // TestSeveralDatabasesAnswerAsOne compares what one database answers with what several do, of the same accounts.
 func TestSeveralDatabasesAnswerAsOne(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(5) {
+	seeds := uint64(2)
+	if *allOfShards {
+		seeds = 10
+	}
+	for seed := range seeds {
 		one, several := storetest.Open(t, sqliteURL(t)), storetest.OpenConfig(t, severalConfig(t))
 		randomFleet(t, one, seed)
 		randomFleet(t, several, seed)

@@ -17,6 +17,7 @@ var (
 	firstSeed    = flag.Int64("from", 1, "first seed to run")
 	skew         = flag.Duration("skew", 0, "error of our programs' clocks; the first build takes minutes")
 	bulkObjects  = flag.Int("objects", 10000, "number of objects in tests with many objects")
+	allLosses    = flag.Bool("losses", false, "lose a cluster in all ways in the test of the lag, which takes three minutes")
 	keepLogsFlag = flag.Bool("keep", false, "keep the logs of all processes even if the test passes")
 	singleDB     = flag.String("db", "", "run only on this database: sqlite, postgres, mariadb, or shards for two over which accounts are spread; \"all\" also runs tests on all that use only one by default")
 )

@@ -28,8 +28,8 @@ func (r *Registry) ReleaseEnded(ctx context.Context) (int64, error) {
 	return r.releaseWhere(ctx, "holder <> '' AND server NOT IN (SELECT id FROM servers)")
 }
 
-// releaseChunkSize is the number of accounts in one transaction. Agents acquire them at the same time, because their server has ended, and must not wait
-// for all the others.
+// releaseChunkSize is the number of accounts in one transaction. Agents acquire them at the same time, because their server has ended,
+// and must not wait for all the others.
 const releaseChunkSize = 100
 
 // releaseWhere releases the accounts of a condition, those first that nobody has locked. It returns how many it has released.
@@ -63,8 +63,8 @@ func (r *Registry) idsWhere(ctx context.Context, where string, args ...any) (ids
 	return ids, err
 }
 
-// release releases those of some accounts for which the condition still holds. If nobody else has locked one of them, the others that are locked are left for the
-// next call, so that one that is locked for long delays no other. Otherwise it waits for one after the other.
+// release releases those of some accounts for which the condition still holds, and that nobody else has locked. If it can release none, it
+// waits for one after the other. So one that is locked for long delays no other.
 func (r *Registry) release(ctx context.Context, ids []int64, where string, args ...any) (n int64, err error) {
 	for chunk := range slices.Chunk(ids, releaseChunkSize) {
 		released, err := r.releaseChunk(ctx, chunk, r.db.Dialect.SkipLocked, where, args...)
