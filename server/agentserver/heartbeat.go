@@ -35,6 +35,8 @@ func (s *session) sendHeartbeats(ctx context.Context) error {
 			s.out.put(s.newHeartbeat(time.Now()))
 		case <-s.member.SharedChanged(): // so that the agent need not wait for the next one
 			s.out.put(s.newHeartbeat(time.Now()))
+		case reason := <-s.member.AskedToLeave():
+			s.out.put(newDrain(reason, 0, false)) // a server that does not stay open is tried last
 		}
 	}
 }

@@ -151,6 +151,10 @@ func (r *Registry) executeForServers(e assignment.Effect) {
 		r.decline(e)
 	case assignment.Look:
 		r.looks.add(e.Account)
+	case assignment.AskToLeave:
+		if m := r.member(e.Member); m != nil {
+			m.askToLeave(e.Reason)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type Member struct {
 	aliveInterval  atomic.Int64 // that the agent has announced
 	isShared       atomic.Bool
 	sharedChanged  chan struct{} // holds a token after isShared has changed
+	askedToLeave   chan string   // holds why the agent is to connect to another server
 
 	mu         sync.Mutex
 	freshAt    time.Time
@@ -64,7 +65,8 @@ type Role struct {
 // gets. Calls do not overlap.
 func (r *Registry) Join(a assignment.Agent, assign func(assignment.Assignment)) *Member {
 	m := &Member{Agent: a, registry: r, assign: assign, joinedAt: time.Now(), sharedChanged: make(chan struct{}, 1),
-		stalls: map[vedette.AccountName]stall{}, errors: map[vedette.AccountName]AccountError{}}
+		askedToLeave: make(chan string, 1),
+		stalls:       map[vedette.AccountName]stall{}, errors: map[vedette.AccountName]AccountError{}}
 	r.mu.Lock()
 	r.lastMember++
 	m.id = r.lastMember
@@ -259,6 +261,16 @@ func (m *Member) IsShared() bool { return m.isShared.Load() }
 
 // SharedChanged returns a channel that is ready after IsShared has changed. It has one reader.
 func (m *Member) SharedChanged() <-chan struct{} { return m.sharedChanged }
+
+// AskedToLeave returns a channel of the reasons why the agent is asked to connect to another server. It has one reader.
+func (m *Member) AskedToLeave() <-chan string { return m.askedToLeave }
+
+func (m *Member) askToLeave(reason string) {
+	select {
+	case m.askedToLeave <- reason:
+	default: // it is about to be asked
+	}
+}
 
 func (m *Member) setShared(isShared bool) {
 	m.isShared.Store(isShared)

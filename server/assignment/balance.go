@@ -23,14 +23,17 @@ type BalanceConfig struct {
 	// Pause is the time from one move to the next. The new cacher must have reported the states of its
 	// feeds by then; 3 s.
 	Pause time.Duration
-	// IsWithinServer lets accounts move only between agents of one server, as long as these are connected.
+	// Stable is for how long the servers must be the same before an agent is asked to connect to one that has fewer; 5 min.
+	Stable time.Duration
+	// IsWithinServer lets accounts move only between agents of one server, as long as these are connected, and leaves agents at their
+	// servers.
 	IsWithinServer bool
 }
 
 func (c BalanceConfig) withDefaults() BalanceConfig {
 	return BalanceConfig{IsWithinServer: c.IsWithinServer,
 		Settle: cmp.Or(max(0, c.Settle), 30*time.Second), Tenure: cmp.Or(max(0, c.Tenure), 2*time.Minute),
-		Pause: cmp.Or(max(0, c.Pause), 3*time.Second)}
+		Pause: cmp.Or(max(0, c.Pause), 3*time.Second), Stable: cmp.Or(max(0, c.Stable), 5*time.Minute)}
 }
 
 // Moves begin when two agents differ by more than startPercent of what they have together, for

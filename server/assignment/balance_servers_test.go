@@ -103,7 +103,7 @@ func (in *installation) deliver(m delayed) {
 		}
 		switch e := m.e.(type) {
 		case SendUpdate:
-			to.step(PeerUpdated{Server: server, Agents: e.Agents, Left: e.Left, Accounts: e.Accounts})
+			to.step(PeerUpdated{Server: server, Agents: e.Agents, Left: e.Left, Accounts: e.Accounts, IsDraining: in.servers[m.from].fleet.isDraining})
 		case SendOffer:
 			if e.Server == to.server && i != in.liar {
 				to.step(Offered{Server: server, Offer: e.Offer})

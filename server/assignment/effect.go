@@ -62,6 +62,11 @@ type (
 		Member   MemberID
 		IsShared bool
 	}
+	// AskToLeave asks an agent to connect to another server. This one goes on to serve it, and accepts it again.
+	AskToLeave struct {
+		Member MemberID
+		Reason string
+	}
 	// CountObjects asks how many objects the accounts have. Counted answers.
 	CountObjects struct{}
 	// Examine asks whether an account may be moved, or is live after its move. Examined answers.
@@ -127,6 +132,7 @@ func (NotifyAssigned) isEffect() {}
 func (Reply) isEffect()          {}
 func (MakeChange) isEffect()     {}
 func (SharedChanged) isEffect()  {}
+func (AskToLeave) isEffect()     {}
 func (CountObjects) isEffect()   {}
 func (Examine) isEffect()        {}
 func (SendUpdate) isEffect()     {}

@@ -40,6 +40,7 @@ type Fleet struct {
 	ticked   time.Time // when accounts were last looked at
 	silent   silentTakeovers
 	balancer balancer
+	spreader spreader
 
 	server     vedette.ServerID
 	isShared   bool
@@ -59,7 +60,8 @@ type Fleet struct {
 func New(cfg Config) *Fleet {
 	f := &Fleet{members: map[MemberID]*member{}, accounts: map[vedette.AccountName]*account{}, requests: map[Request]*request{},
 		changes: map[ChangeReason]CacherChanges{}, silent: silentTakeovers{taken: map[vedette.AgentID]int{}},
-		server: cfg.Server, isShared: cfg.IsShared, peers: map[vedette.ServerID]*peer{}, offered: map[*account]struct{}{},
+		spreader: spreader{stay: map[vedette.AgentID]time.Time{}},
+		server:   cfg.Server, isShared: cfg.IsShared, peers: map[vedette.ServerID]*peer{}, offered: map[*account]struct{}{},
 		deferred: map[*account]struct{}{}, touched: map[*account]struct{}{}}
 	f.log = logger{f}
 	if cfg.Balance != nil {
@@ -156,6 +158,7 @@ func (f *Fleet) tick(e Tick) {
 	if isDue {
 		f.offerAll()
 		f.balance()
+		f.spread()
 	}
 	f.updateAgents(isDue)
 }

@@ -28,7 +28,8 @@ type simulation struct {
 	requests Request
 	replies  map[Request]int
 
-	onMessage  func(Effect) // with what is sent to other servers; may be nil
+	onMessage  func(Effect)     // with what is sent to other servers; may be nil
+	onAsked    func(AskToLeave) // may be nil
 	lastAnswer Event
 	heard      int64
 	onStep     func(e Event, from, to Phase) // with the phases of prod; may be nil
@@ -99,6 +100,10 @@ func (s *simulation) step(e Event) {
 		case SendUpdate, SendOffer, Decline:
 			if s.onMessage != nil {
 				s.onMessage(effect)
+			}
+		case AskToLeave:
+			if s.onAsked != nil {
+				s.onAsked(effect)
 			}
 		case Reply:
 			s.replies[effect.Request]++

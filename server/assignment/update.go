@@ -52,12 +52,17 @@ func (t *AccountUpdate) equals(other *AccountUpdate) bool {
 // peer is another server, as it has described itself. Nothing that it says is believed without the store: it only makes this server
 // look there, or offer accounts.
 type peer struct {
+	joinedAt   time.Time // when it was heard for the first time, or again
 	heardAt    time.Time
 	isDraining bool
 	agents     map[MemberID]*remoteAgent
 	accounts   map[vedette.AccountName]AccountUpdate
 	// balanceAfter is when the next account is offered to it only to balance agents, because it did not take the last one.
 	balanceAfter time.Time
+	// misses are agents in a row that did not go there although it has the fewest. Until ignoredUntil, it counts as one that agents do
+	// not reach.
+	misses       int
+	ignoredUntil time.Time
 }
 
 // remoteAgent is an agent of another server.
@@ -84,7 +89,7 @@ const (
 func (f *Fleet) peerUpdate(e PeerUpdated) {
 	p := f.peers[e.Server]
 	if p == nil {
-		p = &peer{agents: map[MemberID]*remoteAgent{}, accounts: map[vedette.AccountName]AccountUpdate{}}
+		p = &peer{joinedAt: f.now, agents: map[MemberID]*remoteAgent{}, accounts: map[vedette.AccountName]AccountUpdate{}}
 		f.peers[e.Server] = p
 	}
 	p.heardAt, p.isDraining = f.now, e.IsDraining
