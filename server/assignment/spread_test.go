@@ -94,7 +94,7 @@ func TestAgentsAreSpreadOverServers(t *testing.T) {
 	if asked < 16 || asked > 60 {
 		t.Errorf("%d agents were asked to leave", asked)
 	}
-	sp.run(3 * time.Hour)
+	sp.run(time.Hour)
 	if len(sp.asked) != asked {
 		t.Errorf("%d agents were asked to leave although nothing happened", len(sp.asked)-asked)
 	}
