@@ -95,9 +95,10 @@ func (f *Fleet) noteServers() {
 	for _, p := range f.peers {
 		isStable = isStable && !p.isDraining && f.now.Sub(p.heardAt) < PeerTimeout && !p.joinedAt.After(s.stableSince)
 	}
-	if !isStable {
+	if !isStable { // also after a pause of this process, in which an agent may have arrived
 		s.servers, s.stableSince = servers, f.now
 		s.isActive = false
+		s.asked = nil
 	}
 }
 

@@ -182,6 +182,23 @@ func TestAgentsThatDoNotArrive(t *testing.T) {
 	}
 }
 
+// TestPauseIsNoFailure pauses a server after it has asked an agent to leave. It does not say that the agent is nowhere.
+func TestPauseIsNoFailure(t *testing.T) {
+	sp := newSpreading(t, BalanceConfig{}, 10, 0)
+	sp.stays = true
+	for len(sp.asked) == 0 {
+		sp.run(time.Second)
+	}
+	s := sp.servers[0]
+	s.now = s.now.Add(time.Minute)
+	s.wait(ListenInterval)
+	for _, e := range s.happened {
+		if line, ok := e.(Log); ok && line.Level == Warn {
+			t.Errorf("logged %q", line.Message)
+		}
+	}
+}
+
 // TestServerThatAgentsDoNotReach has a server to which no agent can connect. The others do not move theirs to and fro for it.
 func TestServerThatAgentsDoNotReach(t *testing.T) {
 	sp := newSpreading(t, BalanceConfig{}, 20, 20, 0)

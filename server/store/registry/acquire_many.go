@@ -137,7 +137,7 @@ func (row *acquiredRow) changesOnlyCacher(h CacherClaim) bool {
 	return err == nil && d.isStored && row.shape == h.Shape
 }
 
-// winner is an account that an agent acquires.
+// winner is an account whose next term begins, because an agent acquires it. Of one that is released, agent is empty.
 type winner struct {
 	acquiredRow
 	agent string

@@ -27,7 +27,7 @@ type LastSeen struct {
 
 // RecordLastSeen stores one LastSeen per account, in a row of its own, so that no account is locked, except for those whose feeds
 // fail; readers join the rows. The accounts do not follow RecordSharedFreshness from then on.
-// When a term ends, FlushFeedLastSeen copies the time to the account's feeds.
+// When a term ends, resumeFreshness takes the time over into the next one.
 func (r *Registry) RecordLastSeen(ctx context.Context, entries []LastSeen) error {
 	sorted := slices.SortedFunc(slices.Values(entries), func(a, b LastSeen) int { return cmp.Compare(a.Account, b.Account) })
 	live := slices.DeleteFunc(slices.Clone(sorted), func(entry LastSeen) bool { return entry.At.IsZero() })
@@ -128,8 +128,7 @@ const (
 	laterFreshness  = `CASE WHEN pf.seen > fr.seen THEN pf.seen ELSE fr.seen END`
 )
 
-// FlushFeedLastSeen copies LastSeen to the rows of live feeds, before they stop being live or the
-// account's term ends. The condition is on feeds.
+// FlushFeedLastSeen copies LastSeen to the rows of live feeds, before they stop being live. The condition is on feeds.
 func FlushFeedLastSeen(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
 	const fromFreshness = `FROM accounts a JOIN ` + freshnessOfAccount + `WHERE a.id = feeds.account_id`
 	_, err := tx.Exec(ctx, sqldb.Named("update the freshness of feeds", `UPDATE feeds SET seen = (SELECT `+laterFreshness+` `+fromFreshness+`) WHERE state = 'live' AND `+where+
